@@ -1,0 +1,25 @@
+# One place for language, warnings and the floating-point contract (docs/numerics.md).
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -ffp-contract=off -fno-fast-math)
+
+find_program(DW_CCACHE ccache)
+if(DW_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${DW_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DW_CCACHE})
+endif()
+
+set(DW_SANITIZE "" CACHE STRING "Sanitizers for every target: address,undefined or thread")
+if(DW_SANITIZE)
+  add_compile_options(-fsanitize=${DW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${DW_SANITIZE})
+endif()
+find_package(Threads REQUIRED)

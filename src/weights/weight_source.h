@@ -1,0 +1,54 @@
+// WeightSource: the only way to weights. acquire() gives a tensor in the kernels' packed form, release() ends the
+// loan. Here: packed at load (in parallel) or mapped from the packed cache on disk; streaming comes later behind
+// the same two calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "format/checkpoint.h"
+#include "tensor/packed_matrix.h"
+
+namespace driftwood::weights {
+
+// What the model wants packed. A request may join several tensors by rows (q, k, v into one matrix) if they have
+// the same packed layout and columns; otherwise the source answers invalid_argument naming both.
+struct MatrixRequest {
+  std::string key;                     // "blk.0.attn_q", unique
+  std::vector<std::string> tensors;    // checkpoint names, rows concatenated
+  // Rows are taken in file order unless `permute_heads` > 0: Hugging Face <-> GGUF rotary row order is left to
+  // RopeStyle, so this is normally 0.
+};
+struct VectorRequest {
+  std::string key;
+  std::string tensor;  // dense, any of f32/f16/bf16; becomes f32
+};
+
+struct SourceOptions {
+  std::string cache_dir;   // packed cache; empty: pack into memory
+  int threads = 1;
+};
+
+class WeightSource {
+ public:
+  virtual ~WeightSource() = default;
+  // Valid until the matching release(); thread-safe.
+  virtual Result<PackedMatrix> acquire(const std::string& key) = 0;
+  virtual void release(const std::string& key) = 0;
+  virtual Result<std::span<const float>> vector(const std::string& key) = 0;
+  virtual bool from_cache() const = 0;
+  virtual int64_t packed_bytes() const = 0;
+};
+
+// Packs everything asked for, or maps it from the cache when fingerprint, layout version and requests match.
+// Bad or foreign cache files are ignored and rewritten (temp file, fsync, rename).
+Result<std::unique_ptr<WeightSource>> open_weights(std::shared_ptr<const format::Checkpoint> checkpoint,
+                                                   std::vector<MatrixRequest> matrices,
+                                                   std::vector<VectorRequest> vectors,
+                                                   const SourceOptions& options);
+
+}  // namespace driftwood::weights
