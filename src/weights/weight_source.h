@@ -31,6 +31,9 @@ struct VectorRequest {
 struct SourceOptions {
   std::string cache_dir;   // packed cache; empty: pack into memory
   int threads = 1;
+  // Reads every byte of a cache file and compares checksums before it is used. Otherwise only its structure,
+  // owner, times and header are checked: damage by a failing disk inside the data goes unseen.
+  bool verify_cache = false;
 };
 
 class WeightSource {
@@ -41,6 +44,9 @@ class WeightSource {
   virtual void release(const std::string& key) = 0;
   virtual Result<std::span<const float>> vector(const std::string& key) = 0;
   virtual bool from_cache() const = 0;
+  // Why the cache was not used or could not be written; empty if it was, or none was asked for. A cache never
+  // makes opening fail.
+  virtual std::string cache_note() const = 0;
   virtual int64_t packed_bytes() const = 0;
 };
 
