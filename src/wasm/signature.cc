@@ -3,12 +3,17 @@
 namespace driftwood::wasm {
 namespace {
 
+// Not wasm_valtype_kind(): that one aborts on a v128, which any module may have in a signature.
 std::optional<ValueType> value_type_of(const wasm_valtype_t* type) {
-  switch (wasm_valtype_kind(type)) {
-    case WASM_I32: return ValueType::kI32;
-    case WASM_I64: return ValueType::kI64;
-    case WASM_F32: return ValueType::kF32;
-    case WASM_F64: return ValueType::kF64;
+  wasmtime_valtype_t full;
+  wasmtime_valtype_new(type, &full);
+  const auto kind = full.kind;
+  wasmtime_valtype_delete(&full);
+  switch (kind) {
+    case WASMTIME_VALTYPE_KIND_I32: return ValueType::kI32;
+    case WASMTIME_VALTYPE_KIND_I64: return ValueType::kI64;
+    case WASMTIME_VALTYPE_KIND_F32: return ValueType::kF32;
+    case WASMTIME_VALTYPE_KIND_F64: return ValueType::kF64;
     default: return std::nullopt;
   }
 }
