@@ -30,22 +30,27 @@ bool HostCall::should_stop() const {
 
 std::chrono::milliseconds HostCall::poll_period() const { return owner_->module_->engine()->ticker().period(); }
 
+namespace {
+
+// GuestInstance::ended() builds the message that people see; this one only names the place.
+[[gnu::noinline, gnu::cold]] wasm_trap_t* unwind(const BoundImport& bound) {
+  const std::string place = bound.import.module + "." + bound.import.name;
+  return wasmtime_trap_new(place.data(), place.size());
+}
+
+}  // namespace
+
 wasm_trap_t* call_host_function(void* env, wasmtime_caller_t* caller, wasmtime_val_raw_t* slots, size_t) {
   const auto& bound = *static_cast<const BoundImport*>(env);
   auto* instance = static_cast<GuestInstance*>(wasmtime_context_get_data(wasmtime_caller_context(caller)));
   uint64_t args[kMaxParams];
-  uint64_t results[kMaxResults] = {};
-  const std::vector<ValueType>& params = bound.signature.params;
-  for (size_t i = 0; i < params.size(); ++i) args[i] = slot_bits(slots[i], params[i]);
+  uint64_t results[kMaxResults];
+  results[0] = 0;
+  for (size_t i = 0; i < bound.param_count; ++i) args[i] = slot_bits(slots[i], bound.params[i]);
   HostCall& call = instance->host_call_;
   bound.function(call, args, results);
-  if (call.ends()) [[unlikely]] {
-    // GuestInstance::ended() builds the message that people see; this one names the place.
-    const std::string place = bound.module + "." + bound.name;
-    return wasmtime_trap_new(place.data(), place.size());
-  }
-  const std::vector<ValueType>& types = bound.signature.results;
-  for (size_t i = 0; i < types.size(); ++i) set_slot(&slots[i], types[i], results[i]);
+  if (call.ends()) [[unlikely]] return unwind(bound);
+  for (size_t i = 0; i < bound.result_count; ++i) set_slot(&slots[i], bound.results[i], results[i]);
   return nullptr;
 }
 

@@ -1,5 +1,6 @@
 #include "wasm/link_set.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "wasm/engine.h"
@@ -62,6 +63,15 @@ std::string check_import(const wasm_importtype_t* import, std::span<const HostIm
 
 }  // namespace
 
+BoundImport::BoundImport(const HostImport& source)
+    : function(source.function),
+      param_count(static_cast<uint8_t>(source.signature.params.size())),
+      result_count(static_cast<uint8_t>(source.signature.results.size())),
+      import(source) {
+  std::copy(source.signature.params.begin(), source.signature.params.end(), params.begin());
+  std::copy(source.signature.results.begin(), source.signature.results.end(), results.begin());
+}
+
 Result<std::shared_ptr<LinkSet>> LinkSet::create(wasm_engine_t* engine, const wasmtime_module_t* module,
                                                  const std::string& module_name,
                                                  std::span<const HostImport> imports) {
@@ -99,11 +109,11 @@ Status LinkSet::bind_all(const wasmtime_module_t* module, const std::string& mod
     }
     const bool known = [&] {
       for (const BoundImport& b : bound_) {
-        if (b.name == host->name && b.module == host->module) return true;
+        if (b.import.name == host->name && b.import.module == host->module) return true;
       }
       return false;
     }();
-    if (!known) bound_.push_back(BoundImport{host->function, host->module, host->name, host->signature});
+    if (!known) bound_.emplace_back(*host);
   }
   wasm_importtype_vec_delete(&wanted);
   if (!problems.empty()) {
@@ -119,12 +129,14 @@ Status LinkSet::bind_all(const wasmtime_module_t* module, const std::string& mod
 }
 
 Status LinkSet::define(wasmtime_linker_t* linker, const BoundImport& bound) {
-  wasm_functype_t* type = new_function_type(bound.signature);
-  wasmtime_error_t* error = wasmtime_linker_define_func_unchecked(
-      linker, bound.module.data(), bound.module.size(), bound.name.data(), bound.name.size(), type,
-      call_host_function, const_cast<BoundImport*>(&bound), nullptr);
+  const std::string& module = bound.import.module;
+  const std::string& name = bound.import.name;
+  wasm_functype_t* type = new_function_type(bound.import.signature);
+  wasmtime_error_t* error =
+      wasmtime_linker_define_func_unchecked(linker, module.data(), module.size(), name.data(), name.size(), type,
+                                            call_host_function, const_cast<BoundImport*>(&bound), nullptr);
   wasm_functype_delete(type);
-  if (error != nullptr) return internal_error("linking " + bound.module + "." + bound.name + ": " + take_message(error));
+  if (error != nullptr) return internal_error("linking " + module + "." + name + ": " + take_message(error));
   return Status::ok();
 }
 

@@ -6,6 +6,7 @@
 
 #include <wasmtime.h>
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <span>
@@ -14,17 +15,22 @@
 
 #include "base/status.h"
 #include "wasm/runtime.h"
+#include "wasm/signature.h"
 
 namespace driftwood::wasm {
 
 class Engine;
 
-// What a compiled call of the guest lands on.
+// What a compiled call of the guest lands on. The signature stands twice: as the hot path reads it, and whole.
 struct BoundImport {
-  HostFunction function = nullptr;
-  std::string module;
-  std::string name;
-  Signature signature;
+  explicit BoundImport(const HostImport& import);
+
+  HostFunction function;
+  uint8_t param_count;
+  uint8_t result_count;
+  std::array<ValueType, kMaxParams> params{};
+  std::array<ValueType, kMaxResults> results{};
+  HostImport import;
 };
 
 class LinkSet {
