@@ -30,7 +30,8 @@ std::string u8_tensors(const std::vector<std::string>& names) {
 void expect_error(const Status& status, Code code, const std::vector<std::string>& words) {
   EXPECT_EQ(status.code(), code) << status.message();
   for (const std::string& word : words) {
-    EXPECT_NE(status.message().find(word), std::string::npos) << "'" << word << "' is not in: " << status.message();
+    EXPECT_NE(status.message().find(word), std::string::npos)
+        << "'" << word << "' is not in: " << status.message();
   }
 }
 
@@ -89,7 +90,8 @@ TEST(Folder, Sharded) {
   expect_error(index("{}").status(), Code::kInvalidArgument, {"weight_map"});
   expect_error(index("[]").status(), Code::kInvalidArgument, {"weight_map"});
   expect_error(index(R"({"a":1})").status(), Code::kInvalidArgument, {"'a'"});
-  expect_error(index(R"({"a":"s1.safetensors","a":"s2.safetensors"})").status(), Code::kInvalidArgument, {"twice"});
+  expect_error(index(R"({"a":"s1.safetensors","a":"s2.safetensors"})").status(), Code::kInvalidArgument,
+               {"twice"});
 }
 
 TEST(Folder, SameContentsSameFingerprintWhereverTheyLie) {
@@ -136,7 +138,9 @@ const Wrong kWrong[] = {
     {"Empty", "", {"empty"}},
     {"Html", "\n  <!DOCTYPE HTML>\n<html><body>Sign in</body></html>", {"HTML page"}},
     {"HtmlShort", "<html>", {"HTML page"}},
-    {"LfsPointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", {"Git LFS", "git lfs pull"}},
+    {"LfsPointer",
+     "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n",
+     {"Git LFS", "git lfs pull"}},
     {"Zip", std::string("PK\x03\x04zzzz"), {"PyTorch", "safetensors"}},
     {"Pickle", std::string("\x80\x02}q\x00", 5), {"pickle"}},
     {"Ggml", "lmgg\x01", {"older than GGUF"}},
@@ -171,7 +175,8 @@ TEST(WrongFolder, SaysWhatIsMissing) {
   folder.write("m.gguf", "x");
   expect_error(open_checkpoint(folder.path()).status(), Code::kNotFound, {"m.gguf"});
   folder.write("model.safetensors", "version https://git-lfs.github.com/spec/v1\n");
-  expect_error(open_checkpoint(folder.path()).status(), Code::kInvalidArgument, {"model.safetensors", "git lfs pull"});
+  expect_error(open_checkpoint(folder.path()).status(), Code::kInvalidArgument,
+               {"model.safetensors", "git lfs pull"});
   fs::remove(folder.path() + "/model.safetensors");
   fs::create_symlink("../blobs/gone", folder.path() + "/model.safetensors");
   expect_error(open_checkpoint(folder.path()).status(), Code::kNotFound, {"model.safetensors"});

@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!contents.is_ok()) return 0;
   for (const TensorInfo& t : contents->tensors) {
     DW_CHECK(t.element_count() > 0, "an accepted tensor has elements");
-    DW_CHECK(t.bytes.data() >= data && t.bytes.data() + t.bytes.size() <= data + size, "a tensor outside the file");
+    DW_CHECK(t.bytes.data() >= data && t.bytes.data() + t.bytes.size() <= data + size,
+             "a tensor outside the file");
   }
   return 0;
 }

@@ -17,7 +17,8 @@ class Stored {
     return *this;
   }
   // A module of [n, k] as MLX stores it.
-  Stored& module(const std::string& name, int64_t n, int64_t k, int bits, int group, DType scale = DType::kBF16) {
+  Stored& module(const std::string& name, int64_t n, int64_t k, int bits, int group,
+                 DType scale = DType::kBF16) {
     return add(name + ".weight", DType::kU32, {n, k * bits / 32})
         .add(name + ".scales", scale, {n, k / group})
         .add(name + ".biases", scale, {n, k / group});
@@ -53,9 +54,11 @@ TEST(Mlx, JoinsModulesAndKeepsDenseTensors) {
 
 TEST(Mlx, PerModuleSettings) {
   Stored stored;
-  stored.module("l.q", 8, 256, 8, 32, DType::kF16).module("l.k", 8, 256, 4, 64).add("head.weight", DType::kF16, {8, 256});
-  const auto t = join(stored,
-                      R"({"quantization":{"group_size":64,"bits":4,"l.q":{"bits":8,"group_size":32},"head":false}})");
+  stored.module("l.q", 8, 256, 8, 32, DType::kF16)
+      .module("l.k", 8, 256, 4, 64)
+      .add("head.weight", DType::kF16, {8, 256});
+  const auto t = join(
+      stored, R"({"quantization":{"group_size":64,"bits":4,"l.q":{"bits":8,"group_size":32},"head":false}})");
   ASSERT_TRUE(t.is_ok()) << t.status().message();
   EXPECT_EQ((*t)[0].bits, 8);
   EXPECT_EQ((*t)[0].group_size, 32);
@@ -73,10 +76,10 @@ TEST(Mlx, ErrorsNameTheTensor) {
   constexpr auto kInvalid = Code::kInvalidArgument;
   expect(Stored().add("q.weight", DType::kU32, {8, 32}), kFourBits, kInvalid, "q.scales");
   expect(Stored().add("q.scales", DType::kF16, {8, 4}), kFourBits, kInvalid, "q.weight");
-  expect(Stored().add("q.weight", DType::kU32, {8, 32}).add("q.biases", DType::kF16, {8, 4}), kFourBits, kInvalid,
-         "q.scales");
-  expect(Stored().add("q.weight", DType::kU32, {8, 32}).add("q.scales", DType::kF16, {8, 4}), kFourBits, kInvalid,
-         "q.biases");
+  expect(Stored().add("q.weight", DType::kU32, {8, 32}).add("q.biases", DType::kF16, {8, 4}), kFourBits,
+         kInvalid, "q.scales");
+  expect(Stored().add("q.weight", DType::kU32, {8, 32}).add("q.scales", DType::kF16, {8, 4}), kFourBits,
+         kInvalid, "q.biases");
   expect(Stored().module("q", 8, 256, 8, 64), kFourBits, kInvalid, "q.weight");
   expect(Stored().module("q", 8, 256, 4, 32), kFourBits, kInvalid, "[8, 4]");
   expect(Stored().module("q", 8, 256, 4, 64, DType::kI16), kFourBits, kInvalid, "I16");
@@ -96,7 +99,8 @@ TEST(Mlx, ErrorsNameTheTensor) {
   expect(good, R"({"quantization":{"group_size":64,"bits":4,"q":7}})", kInvalid, "object or false");
   expect(good, R"({"quantization":{"group_size":64,"bits":3}})", Code::kUnimplemented, "3 bits");
   expect(good, R"({"quantization":{"group_size":48,"bits":4}})", Code::kUnimplemented, "groups of 48");
-  expect(good, R"({"quantization":{"group_size":64,"bits":4,"mode":"mxfp4"}})", Code::kUnimplemented, "mxfp4");
+  expect(good, R"({"quantization":{"group_size":64,"bits":4,"mode":"mxfp4"}})", Code::kUnimplemented,
+         "mxfp4");
   expect(good, R"({"quantization":{"bits":4}})", kInvalid, "group_size");
   EXPECT_EQ(check_quantisation(json::parse(R"({"quantization":[]})"), "c").code(), kInvalid);
   EXPECT_EQ(check_quantisation(json::parse(R"({"quantization":{"bits":2,"group_size":64}})"), "c").code(),

@@ -45,9 +45,10 @@ std::string fixture(const std::string& name) {
   const std::string path = std::string(models) + "/" + name;
   return std::filesystem::exists(path) ? path : "";
 }
-#define DW_NEED_FIXTURE(name)                 \
-  const std::string path = fixture(name);     \
-  if (path.empty()) GTEST_SKIP() << "set DRIFTWOOD_FIXTURE_MODELS to the unpacked fixtures' models folder to run this"
+#define DW_NEED_FIXTURE(name)             \
+  const std::string path = fixture(name); \
+  if (path.empty())                       \
+  GTEST_SKIP() << "set DRIFTWOOD_FIXTURE_MODELS to the unpacked fixtures' models folder to run this"
 
 TEST(RealFiles, Llama3) {
   DW_NEED_FIXTURE("llama3");

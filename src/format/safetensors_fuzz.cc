@@ -1,5 +1,5 @@
-// libFuzzer entry point: any bytes as a safetensors file, plain and as an MLX model's. A file that is accepted must
-// have every tensor inside it and, joined, as many bytes as its shape says.
+// libFuzzer entry point: any bytes as a safetensors file, plain and as an MLX model's. A file that is
+// accepted must have every tensor inside it and, joined, as many bytes as its shape says.
 #include <cstddef>
 #include <cstdint>
 
@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     DW_CHECK(t.bytes.empty() || (t.bytes.data() >= data && t.bytes.data() + t.bytes.size() <= data + size),
              "a tensor outside the file");
   }
-  static const nlohmann::json config =
-      nlohmann::json::parse(R"({"quantization":{"group_size":32,"bits":4,"a":{"bits":8,"group_size":64},"b":false}})");
+  static const nlohmann::json config = nlohmann::json::parse(
+      R"({"quantization":{"group_size":32,"bits":4,"a":{"bits":8,"group_size":64},"b":false}})");
   const auto joined = join_mlx(*tensors, config, "fuzz");
   if (!joined.is_ok()) return 0;
   for (const TensorInfo& t : *joined) {

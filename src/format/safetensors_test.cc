@@ -41,11 +41,14 @@ TEST_P(SafetensorsErrors, AreNamed) {
   EXPECT_EQ(status.code(), GetParam().code) << status.message();
   EXPECT_NE(status.message().find("m.safetensors"), std::string::npos) << status.message();
   for (const std::string& word : GetParam().words) {
-    EXPECT_NE(status.message().find(word), std::string::npos) << "'" << word << "' is not in: " << status.message();
+    EXPECT_NE(status.message().find(word), std::string::npos)
+        << "'" << word << "' is not in: " << status.message();
   }
 }
 
-std::string one(const std::string& entry, size_t data = 16) { return safetensors("{\"t\":" + entry + "}", data); }
+std::string one(const std::string& entry, size_t data = 16) {
+  return safetensors("{\"t\":" + entry + "}", data);
+}
 std::string two(const std::string& a, const std::string& b) {
   return safetensors(R"({"a":{"dtype":"U8","shape":[8],"data_offsets":)" + a +
                          R"(},"b":{"dtype":"U8","shape":[8],"data_offsets":)" + b + "}}",
@@ -63,33 +66,59 @@ const Bad kBad[] = {
     {"Html", "<!DOCTYPE html><html></html>", kInvalid, {"HTML"}},
     {"Json", safetensors("{\"a\":", 0), kInvalid, {"JSON"}},
     {"Utf8", safetensors("{\"\xff\xfe\":1}", 0), kInvalid, {"JSON"}},
-    {"DuplicateName", safetensors(R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},)"
-                                  R"("a":{"dtype":"U8","shape":[8],"data_offsets":[8,16]}})", 16),
-     kInvalid, {"\"a\"", "twice"}},
+    {"DuplicateName",
+     safetensors(R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},)"
+                 R"("a":{"dtype":"U8","shape":[8],"data_offsets":[8,16]}})",
+                 16),
+     kInvalid,
+     {"\"a\"", "twice"}},
     {"Deep", safetensors("{\"a\":" + nested(1000) + "}", 0), kInvalid, {"deeper"}},
     {"Metadata", safetensors(R"({"__metadata__":{"n":1}})", 0), kInvalid, {"__metadata__", "strings"}},
-    {"EmptyName", safetensors(R"({"":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})", 8), kInvalid, {"empty name"}},
+    {"EmptyName",
+     safetensors(R"({"":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})", 8),
+     kInvalid,
+     {"empty name"}},
     {"NotObject", one("3"), kInvalid, {"'t'", "object"}},
     {"MissingField", one(R"({"dtype":"F32","shape":[4]})"), kInvalid, {"'t'", "data_offsets"}},
-    {"ExtraField", one(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16],"x":1})"), kInvalid, {"nothing else"}},
+    {"ExtraField",
+     one(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16],"x":1})"),
+     kInvalid,
+     {"nothing else"}},
     {"DtypeKind", one(R"({"dtype":32,"shape":[4],"data_offsets":[0,16]})"), kInvalid, {"\"dtype\""}},
     {"DtypeName", one(R"({"dtype":"F31","shape":[4],"data_offsets":[0,16]})"), kInvalid, {"'t'", "F31"}},
-    {"DtypeUnread", one(R"({"dtype":"F8_E4M3","shape":[16],"data_offsets":[0,16]})"), Code::kUnimplemented,
+    {"DtypeUnread",
+     one(R"({"dtype":"F8_E4M3","shape":[16],"data_offsets":[0,16]})"),
+     Code::kUnimplemented,
      {"'t'", "F8_E4M3"}},
     {"ShapeKind", one(R"({"dtype":"F32","shape":4,"data_offsets":[0,16]})"), kInvalid, {"\"shape\""}},
     {"ShapeNegative", one(R"({"dtype":"F32","shape":[-4],"data_offsets":[0,16]})"), kInvalid, {"\"shape\""}},
     {"ShapeFraction", one(R"({"dtype":"F32","shape":[4.0],"data_offsets":[0,16]})"), kInvalid, {"\"shape\""}},
-    {"ShapeHuge", one(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,16]})"), kInvalid,
+    {"ShapeHuge",
+     one(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,16]})"),
+     kInvalid,
      {"\"shape\""}},
-    {"ShapeWraps", one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,16]})"), kInvalid,
+    {"ShapeWraps",
+     one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,16]})"),
+     kInvalid,
      {"2^63"}},
-    {"ShapeDeep", one(R"({"dtype":"U8","shape":[1,1,1,1,1,1,1,1,16],"data_offsets":[0,16]})"), kInvalid,
+    {"ShapeDeep",
+     one(R"({"dtype":"U8","shape":[1,1,1,1,1,1,1,1,16],"data_offsets":[0,16]})"),
+     kInvalid,
      {"9 dimensions"}},
     {"Length", one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,16]})"), kInvalid, {"12 bytes", "16"}},
     {"OffsetsKind", one(R"({"dtype":"F32","shape":[4],"data_offsets":[0]})"), kInvalid, {"data_offsets"}},
-    {"OffsetsNegative", one(R"({"dtype":"F32","shape":[4],"data_offsets":[-16,0]})"), kInvalid, {"data_offsets"}},
-    {"OffsetsBackwards", one(R"({"dtype":"F32","shape":[4],"data_offsets":[16,0]})"), kInvalid, {"before they begin"}},
-    {"PastEnd", one(R"({"dtype":"F32","shape":[8],"data_offsets":[0,32]})"), Code::kDataLoss, {"'t'", "past the end"}},
+    {"OffsetsNegative",
+     one(R"({"dtype":"F32","shape":[4],"data_offsets":[-16,0]})"),
+     kInvalid,
+     {"data_offsets"}},
+    {"OffsetsBackwards",
+     one(R"({"dtype":"F32","shape":[4],"data_offsets":[16,0]})"),
+     kInvalid,
+     {"before they begin"}},
+    {"PastEnd",
+     one(R"({"dtype":"F32","shape":[8],"data_offsets":[0,32]})"),
+     Code::kDataLoss,
+     {"'t'", "past the end"}},
     {"Overlap", two("[0,8]", "[4,12]"), kInvalid, {"'b'", "overlaps", "'a'"}},
     {"SamePlace", two("[0,8]", "[0,8]"), kInvalid, {"overlaps"}},
     {"HoleBefore", one(R"({"dtype":"F32","shape":[3],"data_offsets":[4,16]})"), kInvalid, {"hole of 4"}},

@@ -1,5 +1,5 @@
-// Test support: writes GGUF and safetensors byte by byte, so that tests can break any field; and a folder that
-// goes away with the test.
+// Test support: writes GGUF and safetensors byte by byte, so that tests can break any field; and a folder
+// that goes away with the test.
 #pragma once
 
 #include <cstdint>

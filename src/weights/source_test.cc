@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -39,13 +40,14 @@ class SourceTest : public ::testing::Test {
     options.cache_dir = cache;
     options.threads = 3;
     options.verify_cache = verify;
-    return open_weights(model_, {{"A", {"a", "a"}}, {"B", {"b"}}, {"C", {"c"}}}, {{"N", "norm"}, {"O", "other"}},
-                        options);
+    return open_weights(model_, {{"A", {"a", "a"}}, {"B", {"b"}}, {"C", {"c"}}},
+                        {{"N", "norm"}, {"O", "other"}}, options);
   }
 
   // Every value against the checkpoint's bytes.
   void expect_right(WeightSource& source) {
-    const std::pair<const char*, std::vector<const char*>> joined[] = {{"A", {"a", "a"}}, {"B", {"b"}}, {"C", {"c"}}};
+    const std::pair<const char*, std::vector<const char*>> joined[] = {
+        {"A", {"a", "a"}}, {"B", {"b"}}, {"C", {"c"}}};
     for (const auto& [key, parts] : joined) {
       const auto m = source.acquire(key);
       ASSERT_TRUE(m.is_ok());
@@ -57,7 +59,8 @@ class SourceTest : public ::testing::Test {
         for (int64_t r = 0; r < t.shape[0]; ++r, ++row) {
           unpack_row(*m, row, values.data());
           for (int64_t k = 0; k < m->cols; ++k) {
-            ASSERT_EQ(f32_bits(values[static_cast<size_t>(k)]), f32_bits(decode(t, r * m->cols + k))) << key << row;
+            ASSERT_EQ(f32_bits(values[static_cast<size_t>(k)]), f32_bits(decode(t, r * m->cols + k)))
+                << key << row;
           }
         }
       }
@@ -69,7 +72,8 @@ class SourceTest : public ::testing::Test {
       ASSERT_TRUE(v.is_ok());
       const format::TensorInfo& t = *model_->find(name);
       ASSERT_EQ(static_cast<int64_t>(v->size()), t.shape[0]);
-      for (size_t i = 0; i < v->size(); ++i) ASSERT_EQ(f32_bits((*v)[i]), f32_bits(decode(t, static_cast<int64_t>(i))));
+      for (size_t i = 0; i < v->size(); ++i)
+        ASSERT_EQ(f32_bits((*v)[i]), f32_bits(decode(t, static_cast<int64_t>(i))));
     }
   }
 
@@ -200,13 +204,16 @@ TEST_F(SourceTest, UnwritableCacheFallsBackToMemory) {
 }
 
 TEST_F(SourceTest, RequestErrors) {
-  EXPECT_EQ(open_weights(model_, {{"A", {"a"}}, {"A", {"b"}}}, {}, {}).status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(open_weights(model_, {{"A", {"a"}}}, {{"A", "norm"}}, {}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(open_weights(model_, {{"A", {"a"}}, {"A", {"b"}}}, {}, {}).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(open_weights(model_, {{"A", {"a"}}}, {{"A", "norm"}}, {}).status().code(),
+            Code::kInvalidArgument);
   EXPECT_EQ(open_weights(model_, {{"A", {"zzz"}}}, {}, {}).status().code(), Code::kNotFound);
   EXPECT_EQ(open_weights(model_, {}, {}, {}).status().code(), Code::kInvalidArgument);
 }
 
-// The default model, whole: every matrix of a run, cached, opened again; row samples against the file's bytes.
+// The default model, whole: every matrix of a run, cached, opened again; row samples against the file's
+// bytes.
 TEST_F(SourceTest, SmolLm2) {
   const char* path = std::getenv("DRIFTWOOD_SMOLLM2");
   if (path == nullptr) GTEST_SKIP() << "set DRIFTWOOD_SMOLLM2 to the SmolLM2 GGUF file to run this";
@@ -224,25 +231,28 @@ TEST_F(SourceTest, SmolLm2) {
   }
   SourceOptions options;
   options.threads = 2;
+  // Wall time, and processor time of all threads (which a busy machine does not stretch).
   using Clock = std::chrono::steady_clock;
-  const auto ms = [](Clock::time_point a) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - a).count();
-  };
   auto start = Clock::now();
+  std::clock_t cpu_start = std::clock();
+  const auto lap = [&](const char* what) {
+    const double wall = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    const double cpu = static_cast<double>(std::clock() - cpu_start) * 1000.0 / CLOCKS_PER_SEC;
+    std::printf("%-24s %8.1f ms wall %8.1f ms processor\n", what, wall, cpu);
+    start = Clock::now();
+    cpu_start = std::clock();
+  };
   auto memory = open_weights(*model, matrices, vectors, options);
   ASSERT_TRUE(memory.is_ok()) << memory.status().message();
-  std::printf("packed %.1f MB into memory: %.1f ms\n", static_cast<double>((*memory)->packed_bytes()) / 1e6, ms(start));
+  lap("packed into memory");
   options.cache_dir = cache_;
-  start = Clock::now();
   ASSERT_TRUE(open_weights(*model, matrices, vectors, options).is_ok());
-  std::printf("packed into the cache: %.1f ms\n", ms(start));
-  start = Clock::now();
+  lap("packed into the cache");
   auto reopened = format::open_checkpoint(path);
   ASSERT_TRUE(reopened.is_ok());
-  std::printf("opened the model again: %.1f ms\n", ms(start));
-  start = Clock::now();
+  lap("opened the model again");
   auto cached = open_weights(*reopened, matrices, vectors, options);
-  std::printf("opened the cache: %.1f ms\n", ms(start));
+  lap("opened the cache");
   ASSERT_TRUE(cached.is_ok() && (*cached)->from_cache());
 
   for (const MatrixRequest& request : matrices) {
