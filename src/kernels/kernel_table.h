@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "tensor/op_args.h"
 
@@ -24,7 +25,7 @@ struct KernelTable {
   // that the kernel cuts further where sequences change. Does not quantise (the device calls quantise after).
   void (*attention)(const AttentionArgs&, int64_t begin, int64_t end);
   // The same split over key runs, for few rows with long contexts: unit u = (row * Hkv + kv_head) * runs + run,
-  // runs = the largest run count of any row. Writes partials (m, l, o[D]) at
+  // runs = the largest run count of any row (attention_runs below); run 0 is the first one the row can see. Writes partials (m, l, o[D]) at
   // partials + ((row * H + head) * runs + run) * (D + 2); runs a row does not have are left untouched.
   void (*attention_run)(const AttentionArgs&, float* partials, int64_t runs, int64_t begin, int64_t end);
   // Merges them: unit u = row * H + head.
@@ -38,6 +39,13 @@ struct KernelTable {
 inline constexpr int64_t kAttentionTile = 8;
 inline constexpr int64_t kElementPiece = 4096;
 inline constexpr int64_t kGemmRows = 8;
+inline constexpr int64_t kMaxHeadDim = 512;  // kernels keep a head's state on the stack
+
+// How many runs of keys a row at `position` reads (docs/numerics.md, attention).
+DW_ALWAYS_INLINE int64_t attention_runs(int64_t position, int64_t window) {
+  const int64_t first_key = window > 0 && position >= window ? position - window + 1 : 0;
+  return position / kKeyRun - first_key / kKeyRun + 1;
+}
 
 namespace ref {
 const KernelTable& table();
@@ -48,5 +56,14 @@ const KernelTable& table();  // needs AVX2, FMA, F16C
 namespace avx512 {
 const KernelTable& table();  // needs AVX-512 F/BW/VL/DQ and VNNI
 }
+
+// The tables this build holds, best first, each with the CPU features it needs (names of os/cpu_features.h).
+// `ref` is always there and always last. CMake picks the file that defines this by processor family.
+struct TableEntry {
+  const char* isa;
+  const KernelTable& (*table)();
+  std::span<const char* const> features;
+};
+std::span<const TableEntry> built_tables();
 
 }  // namespace driftwood::kernels
