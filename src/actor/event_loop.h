@@ -72,7 +72,6 @@ class EventLoop {
 
   Status instantiate(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module);
   Status resolve_handlers(const wasm::ModuleReport& report);
-  wasm::InstanceOptions instance_options();
 
   // One event, if there is one. False: nothing to do.
   bool run_event();

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "actor/event_loop.h"
+#include "actor/guest_options.h"
 
 namespace driftwood::actor {
 namespace {
 
-constexpr int kErrorLevel = 3;
 constexpr int kWarningLevel = 2;
 
 bool exported(const wasm::ModuleReport& report, std::string_view name) {
@@ -33,34 +33,9 @@ Result<std::shared_ptr<EventLoop>> EventLoop::create(wasm::Runtime& runtime,
   return loop;
 }
 
-wasm::InstanceOptions EventLoop::instance_options() {
-  const ActorOptions& options = context_.options;
-  wasm::InstanceOptions made;
-  made.actor_name = context_.name;
-  made.max_memory_bytes = options.limits.max_memory_bytes;
-  made.call_deadline = options.limits.handler_deadline;
-  made.user = &context_;
-  made.wasi.args = options.wasi.args;
-  made.wasi.env = options.wasi.env;
-  made.wasi.folders = options.wasi.folders;
-  ActorContext* context = &context_;
-  made.wasi.stdout_sink = [context](std::string_view text) {
-    const Status staged = context->effects.output(
-        OutputKind::kStdout, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-    if (!staged.is_ok()) context->last_error = "stdout: " + staged.message();
-  };
-  made.wasi.stderr_sink = [context](std::string_view text) {
-    if (!context->effects.charge(text.size()).is_ok() || !context->options.log) return;
-    context->options.log(context->id, kErrorLevel, text);
-  };
-  made.wasi.clock_ns = [context](uint32_t clock) { return context->draws.clock_ns(clock); };
-  made.wasi.random_bytes = [context](std::span<uint8_t> out) { context->draws.random(out); };
-  return made;
-}
-
 Status EventLoop::instantiate(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module) {
   const wasm::ModuleReport& report = module->report();
-  DW_ASSIGN_OR_RETURN(instance_, runtime.instantiate(module, host_imports(), instance_options()));
+  DW_ASSIGN_OR_RETURN(instance_, runtime.instantiate(module, host_imports(), instance_options_of(&context_)));
   DW_RETURN_IF_ERROR(resolve_handlers(report));
   memory_bytes_ = instance_->memory_bytes();
   if (context_.options.log) {
