@@ -54,7 +54,7 @@ class EventLoop {
   Status check_room(uint64_t length) const;
   void request_stop();
   void interrupt();  // breaks a running handler off
-  void wake();  // a timer may be due
+  void wake();       // a timer may be due
 
   // After SliceEnd::kEnded: lets the waits return. The system has forgotten the actor by then, so that
   // whoever waited can use its name again.

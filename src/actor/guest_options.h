@@ -1,4 +1,5 @@
-// How an actor's instance is set up: its limits, and WASI with the actor's own clock, random numbers and outputs.
+// How an actor's instance is set up: its limits, and WASI with the actor's own clock, random numbers and
+// outputs.
 #pragma once
 
 #include "actor/context.h"

@@ -29,8 +29,8 @@ class Solo final : public SoloGuest {
     context_.window.close();
   }
   Status start(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module) {
-    DW_ASSIGN_OR_RETURN(instance_, runtime.instantiate(std::move(module), host_imports(),
-                                                       instance_options_of(&context_)));
+    DW_ASSIGN_OR_RETURN(
+        instance_, runtime.instantiate(std::move(module), host_imports(), instance_options_of(&context_)));
     return Status::ok();
   }
   wasm::Instance& instance() override { return *instance_; }
@@ -40,7 +40,10 @@ class Solo final : public SoloGuest {
       const std::span<const uint8_t> bytes = context_.effects.bytes(effect);
       ++sequence_;
       if (context_.options.output) {
-        context_.options.output({kSoloId, 1, sequence_, effect.kind,
+        context_.options.output({kSoloId,
+                                 1,
+                                 sequence_,
+                                 effect.kind,
                                  {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
       }
     }
@@ -56,7 +59,8 @@ class Solo final : public SoloGuest {
 
 }  // namespace
 
-Result<std::unique_ptr<SoloGuest>> SoloGuest::create(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module,
+Result<std::unique_ptr<SoloGuest>> SoloGuest::create(wasm::Runtime& runtime,
+                                                     std::shared_ptr<wasm::Module> module,
                                                      const std::string& name, ActorOptions options,
                                                      engine::Engine* engine, device::Device* device) {
   auto solo = std::make_unique<Solo>(name, std::move(options), engine, device);

@@ -1,8 +1,9 @@
-// SoloGuest: a guest whose exports the caller calls by hand, on the caller's thread: no events, no mailbox, no other
-// actors. For measurements and proofs, and for tests of single host calls; everything else is an actor.
+// SoloGuest: a guest whose exports the caller calls by hand, on the caller's thread: no events, no mailbox,
+// no other actors. For measurements and proofs, and for tests of single host calls; everything else is an
+// actor.
 //
-// All host calls work but those that need a handler (message_read, reply, force_token); nothing runs a generate.
-// Effects gather until flush(). One thread at a time.
+// All host calls work but those that need a handler (message_read, reply, force_token); nothing runs a
+// generate. Effects gather until flush(). One thread at a time.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,8 @@ namespace driftwood::actor {
 class SoloGuest {
  public:
   // engine and device may be null and outlive the guest.
-  static Result<std::unique_ptr<SoloGuest>> create(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module,
+  static Result<std::unique_ptr<SoloGuest>> create(wasm::Runtime& runtime,
+                                                   std::shared_ptr<wasm::Module> module,
                                                    const std::string& name, ActorOptions options,
                                                    engine::Engine* engine, device::Device* device);
   virtual ~SoloGuest() = default;
