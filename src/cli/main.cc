@@ -19,9 +19,9 @@ int run(int argc, char** argv) {
       "Settings: flag > environment (DRIFTWOOD_*) > config file > default.\n"
       "Example: driftwood chat --model smollm2-135m");
   Action action;
-  //add_run(app, &action);
-  //add_chat(app, &action);
-  //add_proof(app, &action);
+  add_run(app, &action);
+  add_chat(app, &action);
+  add_proof(app, &action);
   add_logits(app, &action);
   add_tokenize(app, &action);
   add_bench(app, &action);
