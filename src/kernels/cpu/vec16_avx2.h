@@ -19,7 +19,7 @@
 namespace driftwood::kernels::avx2 {
 namespace {
 
-inline constexpr int kQueryTile = 3;  // queries that share a load of K or V: 3 * 4 accumulators of 16 registers
+inline constexpr int kQueryTile = 3;  // queries that share a load of K or V: 3 * 4 accumulators + 3 + 1 registers of 16
 
 struct Vec {
   __m256 lo, hi;
@@ -27,6 +27,18 @@ struct Vec {
 struct Lanes {
   __m256 lo, hi;
 };
+
+// One machine register, for the inner products that count registers.
+using Reg = __m256;
+inline constexpr int kRegLanes = 8;
+DW_ALWAYS_INLINE Reg reg_set(float x) { return _mm256_set1_ps(x); }
+DW_ALWAYS_INLINE Reg reg_load(const float* p) { return _mm256_loadu_ps(p); }
+DW_ALWAYS_INLINE Reg reg_load(const uint16_t* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+DW_ALWAYS_INLINE void reg_store(float* p, Reg r) { _mm256_storeu_ps(p, r); }
+DW_ALWAYS_INLINE Reg reg_mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
+DW_ALWAYS_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
 
 DW_ALWAYS_INLINE Vec set(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 DW_ALWAYS_INLINE Vec load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
