@@ -1,13 +1,14 @@
 // Attention over Vec. Include after a vec16_ISA.h. Numerics: docs/numerics.md, attention.
 //
-// A pass serves rows of one sequence with ascending positions and the query heads of one KV head: up to kMaxQueries
-// (row, head) pairs, row-major. It goes through the sequence run by run (256 keys), and through a run in three phases:
-// scores (lanes = the 32 keys of a block), softmax over what each query sees, values (lanes = head dims). Scores and
-// values are the same small product, tile_product: kQueryTile queries share each load of K or V.
+// A pass serves rows of one sequence with ascending positions and the query heads of one KV head: up to
+// kMaxQueries (row, head) pairs, row-major. It goes through the sequence run by run (256 keys), and through a
+// run in three phases: scores (lanes = the 32 keys of a block), softmax over what each query sees, values
+// (lanes = head dims). Scores and values are the same small product, tile_product: kQueryTile queries share
+// each load of K or V.
 //
-// Keys a query does not see: their scores may be computed (a lane of their own) but are never used; their V is never
-// multiplied, not even by 0, because bytes nobody wrote may be NaN.
-// f16 is converted in registers, once per tile of queries. All state is on the stack (about 100 KiB).
+// Keys a query does not see: their scores may be computed (a lane of their own) but are never used; their V
+// is never multiplied, not even by 0, because bytes nobody wrote may be NaN. f16 is converted in registers,
+// once per tile of queries. All state is on the stack (about 100 KiB).
 #pragma once
 
 #include "kernels/cpu/vec16_math.h"
@@ -17,7 +18,7 @@ namespace driftwood::kernels::DW_ISA {
 namespace {
 
 constexpr int kMaxQueries = 32;
-constexpr int64_t kMaxState = 8192;  // queries * head_dim of a pass
+constexpr int64_t kMaxState = 8192;         // queries * head_dim of a pass
 constexpr int kScoreStride = kKeyRun + 16;  // not a power of two: rows spread over the sets of a cache
 
 struct Pass {
@@ -37,7 +38,7 @@ struct RunState {
   float m[kMaxQueries];
   float l[kMaxQueries];
   alignas(64) float score[kMaxQueries][kScoreStride];
-  alignas(64) float o[kMaxState];              // [query][head_dim]
+  alignas(64) float o[kMaxState];  // [query][head_dim]
 };
 
 DW_ALWAYS_INLINE int64_t first_visible_key(const AttentionArgs& args, int64_t row) {
@@ -45,11 +46,11 @@ DW_ALWAYS_INLINE int64_t first_visible_key(const AttentionArgs& args, int64_t ro
   return args.window > 0 && position >= args.window ? position - args.window + 1 : 0;
 }
 
-// acc[q][j] += a[q][i] * b[i][lanes of register j], i ascending. The order of loops keeps kQueries + 1 registers busy
-// beside the accumulators.
+// acc[q][j] += a[q][i] * b[i][lanes of register j], i ascending. The order of loops keeps kQueries + 1
+// registers busy beside the accumulators.
 template <int kQueries, int kRegs, typename Element>
-DW_ALWAYS_INLINE void tile_product(const float* const (&a)[kQueries], int64_t n, const Element* b, int64_t stride,
-                                   Reg (&acc)[kQueries][kRegs]) {
+DW_ALWAYS_INLINE void tile_product(const float* const (&a)[kQueries], int64_t n, const Element* b,
+                                   int64_t stride, Reg (&acc)[kQueries][kRegs]) {
   for (int64_t i = 0; i < n; ++i, b += stride) {
     Reg x[kQueries];
     for (int q = 0; q < kQueries; ++q) x[q] = reg_set(a[q][i]);
@@ -111,7 +112,10 @@ __attribute__((noinline)) void value_tile(int query, int begin, int end, const E
       for (int t = 0; t < end - begin; ++t) {
         const Element stored = from[t * dim + d];
         float value;
-        if constexpr (sizeof(Element) == 2) value = f16_to_f32(stored); else value = stored;
+        if constexpr (sizeof(Element) == 2)
+          value = f16_to_f32(stored);
+        else
+          value = stored;
         acc = __builtin_fmaf(p[i][t], value, acc);
       }
       run.o[(query + i) * dim + d] = acc;
@@ -119,7 +123,8 @@ __attribute__((noinline)) void value_tile(int query, int begin, int end, const E
   }
 }
 
-// How many of `left` queries to take together: the widest tile, but two pairs rather than a tile and a lone query.
+// How many of `left` queries to take together: the widest tile, but two pairs rather than a tile and a lone
+// query.
 DW_ALWAYS_INLINE int tile_width(int left) {
   if (left == kQueryTile + 1 && left % 2 == 0 && left <= 4) return left / 2;
   return left < kQueryTile ? left : kQueryTile;
@@ -139,18 +144,19 @@ DW_ALWAYS_INLINE void with_width(int width, Function function) {
 
 // Scores of keys [key, key + 32) for queries [from, to).
 template <typename Element>
-DW_ALWAYS_INLINE void score_block(const AttentionArgs& args, int from, int to, const Element* k, int64_t key, RunState& run) {
+DW_ALWAYS_INLINE void score_block(const AttentionArgs& args, int from, int to, const Element* k, int64_t key,
+                                  RunState& run) {
   for (int query = from; query < to;) {
     const int width = tile_width(to - query);
-    with_width(width, [&]<int kWidth>() __attribute__((always_inline)) {
-      score_tile<kWidth>(args, query, k, key, run);
-    });
+    with_width(width, [&]<int kWidth>()
+                          __attribute__((always_inline)) { score_tile<kWidth>(args, query, k, key, run); });
     query += width;
   }
 }
 
-// Values of keys [key, key + 32) for queries [from, to). Queries of a tile may see different keys (rows of the tile,
-// window edges): the common ones together, what comes before and after for each query alone, in ascending order.
+// Values of keys [key, key + 32) for queries [from, to). Queries of a tile may see different keys (rows of
+// the tile, window edges): the common ones together, what comes before and after for each query alone, in
+// ascending order.
 template <typename Element>
 DW_ALWAYS_INLINE void value_block(int from, int to, const Element* v, int key, int64_t dim, RunState& run) {
   for (int query = from; query < to;) {
@@ -180,12 +186,13 @@ DW_ALWAYS_INLINE void value_block(int from, int to, const Element* v, int key, i
   }
 }
 
-// Scores to exponentials of what the query sees; m and l of the run. Key t of the run belongs to partial sum t mod 16.
+// Scores to exponentials of what the query sees; m and l of the run. Key t of the run belongs to partial sum
+// t mod 16.
 DW_ALWAYS_INLINE void softmax_run(int query, RunState& run) {
   float* score = run.score[query];
   const int begin = run.begin[query];
   const int end = run.end[query];
-  const int first = begin / 16 * 16;            // whole groups of 16 lie in [whole, last); the others are cut
+  const int first = begin / 16 * 16;  // whole groups of 16 lie in [whole, last); the others are cut
   const int whole = (begin + 15) / 16 * 16;
   const int last = end / 16 * 16 > whole ? end / 16 * 16 : whole;
   const Vec lowest = set(-__builtin_inff());
@@ -200,13 +207,13 @@ DW_ALWAYS_INLINE void softmax_run(int query, RunState& run) {
   const Vec m = set(run.m[query]);
   Vec sums = set(0.0f);
   const auto cut = [&](int i) __attribute__((always_inline)) {
-    const Vec e = exp(sub(load(score + i), m));
+    const Vec e = exp_lanes(sub(load(score + i), m));
     store(score + i, e);
     sums = select(seen(i), add(sums, e), sums);
   };
   if (first < whole) cut(first);
   for (int i = whole; i < last; i += 16) {
-    const Vec e = exp(sub(load(score + i), m));
+    const Vec e = exp_lanes(sub(load(score + i), m));
     store(score + i, e);
     sums = add(sums, e);
   }
@@ -228,8 +235,9 @@ DW_ALWAYS_INLINE bool queries_of_block(const RunState& run, int key, int queries
 
 // The blocks of one run, for one KV head.
 //
-// Blocks start at multiples of 64 KiB, so one head's K of every block falls into the same few sets of a cache, and
-// block tables are no sequence a processor could guess: without asking ahead each block comes from far away.
+// Blocks start at multiples of 64 KiB, so one head's K of every block falls into the same few sets of a
+// cache, and block tables are no sequence a processor could guess: without asking ahead each block comes from
+// far away.
 template <typename Element>
 struct BlockReader {
   const Pass& pass;
@@ -245,8 +253,8 @@ struct BlockReader {
   DW_ALWAYS_INLINE const Element* k(int64_t key) const { return at(key, pass.args->layer.k_offset); }
   DW_ALWAYS_INLINE const Element* v(int64_t key) const { return at(key, pass.args->layer.v_offset); }
 
-  // Asks for what is read after this: step 0..255 is K of that key's block, 256..511 is V of key step - 256, 512
-  // K of the next run. Only blocks the last query of the pass sees are there to be asked for.
+  // Asks for what is read after this: step 0..255 is K of that key's block, 256..511 is V of key step - 256,
+  // 512 K of the next run. Only blocks the last query of the pass sees are there to be asked for.
   DW_ALWAYS_INLINE void prefetch(int64_t step) const {
     const int64_t seen = pass.args->rows[pass.first_row + pass.rows - 1].position - start;
     const Element* next = nullptr;
@@ -260,7 +268,8 @@ struct BlockReader {
       next = k(kKeyRun);
     }
     if (next == nullptr) return;
-    for (int64_t i = 0; i < elements; i += 64 / static_cast<int64_t>(sizeof(Element))) __builtin_prefetch(next + i);
+    for (int64_t i = 0; i < elements; i += 64 / static_cast<int64_t>(sizeof(Element)))
+      __builtin_prefetch(next + i);
   }
 };
 
@@ -316,7 +325,8 @@ struct Merged {
   bool empty = true;
 };
 
-DW_ALWAYS_INLINE void merge_run(float m, float l, const float* o, int64_t dim, Merged& state, float* state_o) {
+DW_ALWAYS_INLINE void merge_run(float m, float l, const float* o, int64_t dim, Merged& state,
+                                float* state_o) {
   if (state.empty) {
     state = {m, l, false};
     std::memcpy(state_o, o, static_cast<size_t>(dim) * sizeof(float));
@@ -415,7 +425,8 @@ void attention_run(const AttentionArgs& args, float* partials, int64_t runs, int
   }
 }
 
-void attention_merge(const AttentionArgs& args, const float* partials, int64_t runs, int64_t begin, int64_t end) {
+void attention_merge(const AttentionArgs& args, const float* partials, int64_t runs, int64_t begin,
+                     int64_t end) {
   const int64_t dim = args.layer.head_dim;
   float o[kMaxHeadDim];
   for (int64_t unit = begin; unit < end; ++unit) {
