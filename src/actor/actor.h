@@ -124,7 +124,8 @@ class ActorSystem {
   // large.
   virtual Status send(ActorId id, std::span<const uint8_t> bytes) = 0;
 
-  // Ends an actor at its next rest point and waits for that. Ended already: ok. not_found: unknown.
+  // Ends an actor at its next rest point and waits for that; a handler that takes more than a second is
+  // broken off. Ended already: ok. not_found: unknown.
   virtual Status stop(ActorId id) = 0;
 
   // Until nothing is left to do but timers that are not due: ok; or it ended: its status.

@@ -33,6 +33,9 @@ struct EngineOptions {
   DType kv_dtype = DType::kF16;      // kF16 or kF32
   int64_t kv_budget_bytes = 0;       // 0: a quarter of memory
   int64_t max_context = 0;           // tokens per session; 0: the model's own limit
+  // Debug: quantised weights times f32 activations, to tell their error from that of int8. Another arithmetic than
+  // the device's numerics id names; slow; refused unless the device's isa is "ref".
+  bool debug_f32_activations = false;
 };
 
 struct SessionOptions {
@@ -40,7 +43,8 @@ struct SessionOptions {
   sampler::SamplerParams sampling;
 };
 
-// Receives logits of every computed row of one step: position of the row, V floats valid during the call.
+// Receives logits of every computed row of one step: position of the row, V floats valid during the call. Called
+// by whichever thread leads the batch, while the session's own caller waits in step(); must not call the engine.
 using LogitsSink = std::function<void(int64_t position, std::span<const float> logits)>;
 
 struct EngineStats {
@@ -62,11 +66,12 @@ class Engine {
 
   virtual Result<SessionId> open(const SessionOptions& options) = 0;
   // Same tokens and KV (shared, copied on first write). stream 0 keeps the parent's sampler stream; any other
-  // value re-keys it. Unstepped tokens are copied too; logits of the last computed token carry over.
+  // value re-keys it: the child's stream is a hash of the parent's and this one. Unstepped tokens are copied too; logits of the last computed token carry over.
   virtual Result<SessionId> fork(SessionId session, uint64_t stream) = 0;
   virtual Status close(SessionId session) = 0;
 
-  virtual Status append(SessionId session, std::span<const int32_t> ids) = 0;   // invalid_argument: id >= V
+  // invalid_argument: an id outside [0, V). out_of_range: more than the session's max_tokens.
+  virtual Status append(SessionId session, std::span<const int32_t> ids) = 0;
   virtual Status truncate(SessionId session, int64_t length) = 0;  // keeps KV of the kept tokens, drops logits
   virtual Result<int64_t> length(SessionId session) = 0;    // appended tokens
   virtual Result<int64_t> computed(SessionId session) = 0;  // of them, in KV

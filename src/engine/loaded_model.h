@@ -21,6 +21,7 @@ struct LoadOptions {
 
 struct LoadedModel {
   std::shared_ptr<const format::Checkpoint> checkpoint;
+  const model::Architecture* architecture = nullptr;
   model::ModelConfig config;
   std::unique_ptr<weights::WeightSource> weights;
   std::shared_ptr<const text::Tokenizer> tokenizer;      // null: the checkpoint carries none

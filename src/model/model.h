@@ -8,9 +8,10 @@
 
 #include "base/status.h"
 #include "format/checkpoint.h"
+#include "format/tensor_request.h"
 #include "graph/graph.h"
+#include "model/rope.h"
 #include "tensor/op_args.h"
-#include "weights/weight_source.h"
 
 namespace driftwood::model {
 
@@ -29,10 +30,8 @@ struct ModelConfig {
   bool tied_head = false;
   bool attention_bias = false;
   bool mlp_bias = false;
-  // Rotary embedding: inv_freq after scaling (default, linear, llama3, ...), computed once in double.
   RopeStyle rope_style = RopeStyle::kHalf;
-  std::vector<float> rope_inv_freq;  // [rotary dims / 2]
-  float rope_attention_scale = 1.0f;
+  RopeParameters rope;         // rope_frequencies(rope, context) gives a session its frequencies
   std::string rope_identity;   // text form of every rope parameter, part of a snapshot's identity
 };
 
@@ -41,10 +40,11 @@ struct Architecture {
   // Does this checkpoint belong to it? (GGUF general.architecture or config.json model_type / architectures)
   bool (*matches)(const format::Checkpoint&);
   Result<ModelConfig> (*configure)(const format::Checkpoint&);
-  // Tensors to pack, with the keys the graph uses.
-  Status (*requests)(const format::Checkpoint&, const ModelConfig&, std::vector<weights::MatrixRequest>*,
-                     std::vector<weights::VectorRequest>*);
-  Result<graph::Graph> (*build)(const ModelConfig&);
+  // Tensors to pack, with the keys the graph uses. Checks that each is there with the shape the configuration says.
+  Status (*requests)(const format::Checkpoint&, const ModelConfig&, std::vector<format::MatrixRequest>*,
+                     std::vector<format::VectorRequest>*);
+  // The checkpoint says which matrices can be joined; nothing else of it is read.
+  Result<graph::Graph> (*build)(const format::Checkpoint&, const ModelConfig&);
 };
 
 // unimplemented naming the architecture found and those supported.

@@ -11,22 +11,13 @@
 
 #include "base/status.h"
 #include "format/checkpoint.h"
+#include "format/tensor_request.h"
 #include "tensor/packed_matrix.h"
 
 namespace driftwood::weights {
 
-// What the model wants packed. A request may join several tensors by rows (q, k, v into one matrix) if they have
-// the same packed layout and columns; otherwise the source answers invalid_argument naming both.
-struct MatrixRequest {
-  std::string key;                     // "blk.0.attn_q", unique
-  std::vector<std::string> tensors;    // checkpoint names, rows concatenated
-  // Rows are taken in file order unless `permute_heads` > 0: Hugging Face <-> GGUF rotary row order is left to
-  // RopeStyle, so this is normally 0.
-};
-struct VectorRequest {
-  std::string key;
-  std::string tensor;  // dense, any of f32/f16/bf16; becomes f32
-};
+using format::MatrixRequest;
+using format::VectorRequest;
 
 struct SourceOptions {
   std::string cache_dir;   // packed cache; empty: pack into memory

@@ -1,0 +1,216 @@
+// The loops around a quantised matmul tile, shared by the instruction sets.
+//
+// A tile is up to Tile::kTokens tokens times one group of 16 rows times one segment of 512 inputs; its result is
+// the segment's accumulators, which this file adds up in order (docs/numerics.md). Two ways through the work:
+//   direct  few tokens: the weights stream past once, straight from the packed matrix;
+//   panel   many tokens: a segment of a row group is unpacked once into an 8 KiB panel in L1 and used by every
+//           token of a chunk. Chunks are sized so that their int8 activations stay in L2.
+// Both give the same bits, because a tile computes each (token, row) by itself.
+//
+// Everything is a static template, so that the objects of two instruction sets never share a symbol.
+// Stack: the panel, the chunk's totals and one tile's accumulators, about 24 KiB.
+#pragma once
+
+#include <cstdint>
+
+#include "base/half.h"
+#include "tensor/op_args.h"
+
+namespace driftwood::kernels {
+
+inline constexpr int kSegmentBlocks = kSegment / kQuantBlock;
+inline constexpr int kMaxTileTokens = 8;
+inline constexpr int kChunkTokens = 120;              // largest chunk: its totals take 7.5 KiB
+inline constexpr int64_t kChunkBytes = 256 * 1024;    // of int8 activations, half of a small L2
+
+// One segment of one row group, ready for the tile: codes as the tile wants them, scales and minima in f32.
+struct alignas(64) WeightPanel {
+  uint8_t codes[kSegment * kRowGroup];
+  float d[kSegmentBlocks][kRowGroup];
+  float m[kSegmentBlocks][kRowGroup];
+};
+
+// The activations of a tile's tokens at the start of a segment. The codes stay where they are; what a block has
+// one of is copied side by side, so that a tile needs one pointer for all of it.
+struct TileInput {
+  const int8_t* q;
+  int64_t q_stride;  // K
+  int first;         // index of the segment's first block below
+  alignas(64) float d[kMaxTileTokens][kSegmentBlocks];
+  alignas(64) float s[kMaxTileTokens][kSegmentBlocks];
+  // -isum * offset, where offset is what has to be taken off every code; only filled if it is not 0.
+  alignas(64) int32_t correction[kMaxTileTokens][kSegmentBlocks];
+};
+
+struct TileWeights {
+  const uint8_t* records;    // the segment's first block record
+  const WeightPanel* panel;  // null in the direct way
+  int blocks;                // of this segment, 1..16
+};
+
+// Copies whole lines of 16 even for a short last segment, by taking the 16 that end with it: a copy of fixed size
+// costs a few instructions, one of any size costs more than the arithmetic of a short segment.
+static DW_ALWAYS_INLINE void load_tile_input(const MatmulArgs& args, int64_t token, int64_t block, int tokens,
+                                             int blocks, int32_t offset, TileInput& input) {
+  const int64_t k = args.weight.cols, row_blocks = k / kQuantBlock;
+  input.q = args.q8.q + token * k + block * kQuantBlock;
+  input.q_stride = k;
+  const bool whole = row_blocks >= kSegmentBlocks;
+  input.first = whole ? kSegmentBlocks - blocks : 0;
+  for (int t = 0; t < tokens; ++t) {
+    const int64_t at = (token + t) * row_blocks + block - input.first;
+    if (whole) {
+      for (int b = 0; b < kSegmentBlocks; ++b) input.d[t][b] = args.q8.d[at + b];
+      for (int b = 0; b < kSegmentBlocks; ++b) input.s[t][b] = args.q8.s[at + b];
+      if (offset == 0) continue;
+      for (int b = 0; b < kSegmentBlocks; ++b) input.correction[t][b] = -offset * args.q8.isum[at + b];
+    } else {
+      for (int b = 0; b < blocks; ++b) {
+        input.d[t][b] = args.q8.d[at + b];
+        input.s[t][b] = args.q8.s[at + b];
+        input.correction[t][b] = -offset * args.q8.isum[at + b];
+      }
+    }
+  }
+}
+
+// total = total + part, 16 rows of each token.
+static DW_ALWAYS_INLINE void add_part(int tokens, const float* part, float* total) {
+  for (int i = 0; i < tokens * kRowGroup; ++i) total[i] = total[i] + part[i];
+}
+
+// Totals of a tile to the output, with the bias; rows past the matrix are left out.
+static DW_ALWAYS_INLINE void write_totals(const MatmulArgs& args, int64_t token, int64_t group, int tokens,
+                                          const float* totals) {
+  const int64_t row = group * kRowGroup;
+  const int64_t rows = args.weight.rows - row < kRowGroup ? args.weight.rows - row : kRowGroup;
+  float* out = args.out + token * args.out_stride + row;
+  for (int t = 0; t < tokens; ++t, out += args.out_stride, totals += kRowGroup) {
+    if (rows == kRowGroup && args.bias == nullptr) {
+      for (int i = 0; i < kRowGroup; ++i) out[i] = totals[i];
+    } else if (args.bias == nullptr) {
+      for (int64_t i = 0; i < rows; ++i) out[i] = totals[i];
+    } else {
+      for (int64_t i = 0; i < rows; ++i) out[i] = totals[i] + args.bias[row + i];
+    }
+  }
+}
+
+// Tile: one instruction set's arithmetic for one layout.
+//   kTokens, kDirectTokens   most tokens of a tile; most tokens of a call that still goes the direct way
+//   kRecordBytes, kOffset    of a block record; what the tile itself adds to a code (AVX-512 makes s8 unsigned)
+//   kCorrects                whether it reads `correction` (else zero_point must be 0)
+//   unpack(records, blocks, panel)
+//   run<tokens, panel>(weights, input, acc)   acc[tokens][16], fully written
+template <class Tile, bool kPanel>
+static DW_ALWAYS_INLINE void run_tile(int tokens, const TileWeights& weights, const TileInput& input, float* acc) {
+  switch (tokens) {
+    case 1: Tile::template run<1, kPanel>(weights, input, acc); break;
+    case 2: Tile::template run<2, kPanel>(weights, input, acc); break;
+    case 3: Tile::template run<3, kPanel>(weights, input, acc); break;
+    case 4: Tile::template run<4, kPanel>(weights, input, acc); break;
+    default:
+      if constexpr (kPanel && Tile::kTokens > 4) {
+        switch (tokens) {
+          case 5: Tile::template run<5, kPanel>(weights, input, acc); break;
+          case 6: Tile::template run<6, kPanel>(weights, input, acc); break;
+          default:
+            if constexpr (Tile::kTokens > 6) {
+              if (tokens == 7) {
+                Tile::template run<7, kPanel>(weights, input, acc);
+              } else {
+                Tile::template run<8, kPanel>(weights, input, acc);
+              }
+            }
+        }
+      }
+  }
+}
+
+template <class Tile>
+static void matmul_direct(const MatmulArgs& args, int64_t begin, int64_t end) {
+  const int tokens = static_cast<int>(args.tokens);
+  const int64_t blocks = args.weight.cols / kQuantBlock;
+  const int64_t group_bytes = blocks * static_cast<int64_t>(Tile::kRecordBytes);
+  TileInput input;
+  alignas(64) float part[kMaxTileTokens * kRowGroup], totals[kMaxTileTokens * kRowGroup];
+  for (int64_t g = begin; g < end; ++g) {
+    const uint8_t* records = args.weight.data + g * group_bytes;
+    for (int64_t b = 0; b < blocks; b += kSegmentBlocks) {
+      const int count = static_cast<int>(blocks - b < kSegmentBlocks ? blocks - b : kSegmentBlocks);
+      load_tile_input(args, 0, b, tokens, count, args.weight.zero_point + Tile::kOffset, input);
+      const TileWeights weights{records + b * static_cast<int64_t>(Tile::kRecordBytes), nullptr, count};
+      run_tile<Tile, false>(tokens, weights, input, b == 0 ? totals : part);
+      if (b != 0) add_part(tokens, part, totals);
+    }
+    write_totals(args, 0, g, tokens, totals);
+  }
+}
+
+// All tokens of [token, token + tokens) against one segment of one row group.
+template <class Tile>
+static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, int64_t token, int tokens,
+                          WeightPanel& panel, float* totals) {
+  const int64_t blocks = args.weight.cols / kQuantBlock;
+  const int count = static_cast<int>(blocks - block < kSegmentBlocks ? blocks - block : kSegmentBlocks);
+  const uint8_t* records = args.weight.data + (group * blocks + block) * static_cast<int64_t>(Tile::kRecordBytes);
+  Tile::unpack(records, count, panel);
+  const TileWeights weights{records, &panel, count};
+  TileInput input;
+  alignas(64) float part[kMaxTileTokens * kRowGroup];
+  int tiles = (tokens + Tile::kTokens - 1) / Tile::kTokens;
+  for (int t = 0; t < tokens; --tiles) {  // tiles of equal size, as far as that goes
+    const int size = (tokens - t + tiles - 1) / tiles;
+    load_tile_input(args, token + t, block, size, count, args.weight.zero_point + Tile::kOffset, input);
+    float* total = totals + t * kRowGroup;
+    run_tile<Tile, true>(size, weights, input, block == 0 ? total : part);
+    if (block != 0) add_part(size, part, total);
+    if (block + count == blocks) write_totals(args, token + t, group, size, total);
+    t += size;
+  }
+}
+
+template <class Tile>
+static void matmul_panels(const MatmulArgs& args, int64_t begin, int64_t end) {
+  const int64_t blocks = args.weight.cols / kQuantBlock;
+  int64_t chunk = kChunkBytes / args.weight.cols / 24 * 24;
+  chunk = chunk < 24 ? 24 : chunk > kChunkTokens ? kChunkTokens : chunk;
+  WeightPanel panel;
+  alignas(64) float totals[kChunkTokens * kRowGroup];
+  for (int64_t t = 0; t < args.tokens; t += chunk) {
+    const int tokens = static_cast<int>(args.tokens - t < chunk ? args.tokens - t : chunk);
+    for (int64_t g = begin; g < end; ++g) {
+      for (int64_t b = 0; b < blocks; b += kSegmentBlocks) {
+        panel_segment<Tile>(args, g, b, t, tokens, panel, totals);
+      }
+    }
+  }
+}
+
+template <class Tile>
+static void matmul_tiles(const MatmulArgs& args, int64_t begin, int64_t end) {
+  if (args.tokens <= Tile::kDirectTokens) {
+    if (args.tokens > 0) matmul_direct<Tile>(args, begin, end);
+  } else {
+    matmul_panels<Tile>(args, begin, end);
+  }
+}
+
+// Picks the tile for the matrix: TileOf<layout, has_min, corrects>.
+template <template <PackedLayout, bool, bool> class TileOf, PackedLayout kLayout>
+static void matmul_layout(const MatmulArgs& args, int64_t begin, int64_t end) {
+  const bool corrects = args.weight.zero_point + TileOf<kLayout, false, true>::kOffset != 0;
+  if (args.weight.has_min) {
+    if (corrects) {
+      matmul_tiles<TileOf<kLayout, true, true>>(args, begin, end);
+    } else {
+      matmul_tiles<TileOf<kLayout, true, false>>(args, begin, end);
+    }
+  } else if (corrects) {
+    matmul_tiles<TileOf<kLayout, false, true>>(args, begin, end);
+  } else {
+    matmul_tiles<TileOf<kLayout, false, false>>(args, begin, end);
+  }
+}
+
+}  // namespace driftwood::kernels
