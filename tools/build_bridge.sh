@@ -28,31 +28,22 @@ die() {
 }
 need() { command -v "$1" >/dev/null 2>&1 || die "cannot find '$1': $2"; }
 
-need rustc "install Rust (https://rustup.rs, or the rustc package of your system), then run this again"
-need cargo "install Rust's cargo (https://rustup.rs, or the cargo package of your system), then run this again"
+need rustc "install Rust, then run this again"
+need cargo "install Rust's cargo, then run this again"
 
-if command -v sha256sum >/dev/null 2>&1; then
-  hash() { sha256sum | cut -c1-16; }
-else
-  hash() { shasum -a 256 | cut -c1-16; }
-fi
+if command -v sha256sum >/dev/null 2>&1; then sha256=(sha256sum); else sha256=(shasum -a 256); fi
+short_hash() { "${sha256[@]}" | cut -c1-16; }
 
 toolchain="$(rustc -vV)" || die "rustc is there but does not run"
 flags="${RUSTFLAGS:-} ${CARGO_BUILD_TARGET:-}"
 
-# Names and contents both count: a moved file is a change.
-sources_key() {
-  cd "$crate"
-  { find src include -type f | LC_ALL=C sort && printf 'Cargo.toml\nCargo.lock\n'; } | while IFS= read -r name; do
-    printf '%s\n' "$name"
-    cat -- "$name"
-  done
-  cat -- "$self"
-  printf '%s\n%s\n' "$toolchain" "$flags"
-}
-cd "$root"
-key="$(sources_key | hash)"
-deps_key="$( (cat -- "$crate/Cargo.lock"; printf '%s\n%s\n' "$toolchain" "$flags") | hash)"
+# The hashes come with the files' names, so a moved file is a change, too.
+cd "$crate"
+key="$({
+  find src include -type f -print0 | LC_ALL=C sort -z | xargs -0 "${sha256[@]}" Cargo.toml Cargo.lock "../tools/${self##*/}"
+  printf '%s\n' "$toolchain" "$flags"
+} | short_hash)"
+deps_key="$({ cat Cargo.lock && printf '%s\n' "$toolchain" "$flags"; } | short_hash)"
 out="$cache/bridge-$key"
 target="$cache/bridge-target-$deps_key"
 

@@ -105,7 +105,8 @@ Sha256Compress sha256_compress_in_use() {
 }
 
 Sha256::Sha256()
-    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {
+}
 
 void Sha256::update(std::span<const uint8_t> bytes) {
   const Sha256Compress compress = sha256_compress_in_use();
@@ -143,7 +144,8 @@ Sha256Digest Sha256::finish() {
   const size_t held = total_bytes_ % 64;
   uint8_t padding[128] = {0x80};
   const size_t zeros = (held < 56 ? 56 : 120) - held;
-  for (int i = 0; i < 8; ++i) padding[zeros + static_cast<size_t>(i)] = static_cast<uint8_t>(bits >> (56 - 8 * i));
+  for (int i = 0; i < 8; ++i)
+    padding[zeros + static_cast<size_t>(i)] = static_cast<uint8_t>(bits >> (56 - 8 * i));
   update(std::span<const uint8_t>(padding, zeros + 8));
   Sha256Digest digest;
   for (size_t i = 0; i < 32; ++i) digest[i] = static_cast<uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));

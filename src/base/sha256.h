@@ -1,5 +1,6 @@
-// SHA-256 (FIPS 180-4): content identity where the bridge's BLAKE3 is out of reach (model fingerprints, packed
-// cache headers). Streaming; no allocation. Uses the processor's SHA instructions where it has them, same bytes.
+// SHA-256 (FIPS 180-4): content identity where the bridge's BLAKE3 is out of reach (model fingerprints,
+// packed cache headers). Streaming; no allocation. Uses the processor's SHA instructions where it has them,
+// same bytes.
 #pragma once
 
 #include <array>
@@ -34,8 +35,8 @@ class Sha256 {
 Sha256Digest sha256(std::span<const uint8_t> bytes);
 std::string hex(std::span<const uint8_t> bytes);
 
-// One compression function over `blocks` blocks of 64 bytes; exposed so that a test can compare the portable one
-// with the one in use.
+// One compression function over `blocks` blocks of 64 bytes; exposed so that a test can compare the portable
+// one with the one in use.
 using Sha256Compress = void (*)(uint32_t state[8], const uint8_t* data, size_t blocks);
 void sha256_compress_portable(uint32_t state[8], const uint8_t* data, size_t blocks);
 Sha256Compress sha256_compress_in_use();

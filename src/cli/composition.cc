@@ -1,6 +1,8 @@
 #include "cli/composition.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "cli/model_locator.h"
@@ -71,6 +73,8 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   engine::EngineOptions options;
   options.kv_dtype = flags.kv == "f32" ? DType::kF32 : DType::kF16;
   options.max_context = flags.max_context;
+  const char* activations = std::getenv("DRIFTWOOD_ACTIVATIONS");
+  if (activations != nullptr && std::string_view(activations) == "f32") options.debug_f32_activations = true;
   DW_ASSIGN_OR_RETURN(opened.engine, engine::Engine::create(opened.model, opened.device.get(), options));
   return opened;
 }

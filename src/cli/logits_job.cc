@@ -6,8 +6,9 @@
 #include <cstring>
 #include <thread>
 
-#include "format/safetensors_reader.h"
+#include "format/safetensors.h"
 #include "format/safetensors_writer.h"
+#include "os/mapped_file.h"
 
 namespace driftwood::cli {
 namespace {
@@ -113,9 +114,10 @@ Result<std::vector<int32_t>> read_ids(const std::string& file_and_tensor) {
   }
   const std::string path = file_and_tensor.substr(0, colon);
   const std::string name = file_and_tensor.substr(colon + 1);
-  DW_ASSIGN_OR_RETURN(const auto file, format::SafetensorsFile::open(path));
-  const format::TensorInfo* tensor = file->find(name);
-  if (tensor == nullptr) return not_found(path + ": no tensor '" + name + "'");
+  DW_ASSIGN_OR_RETURN(const os::MappedFile file, os::MappedFile::open(path));
+  DW_ASSIGN_OR_RETURN(const auto tensors, format::parse_safetensors(file.bytes(), path));
+  const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
+  if (tensor == tensors.end()) return not_found(path + ": no tensor '" + name + "'");
   if (tensor->shape.size() != 1 || tensor->shape[0] == 0) {
     return invalid_argument(path + ": tensor '" + name + "' must have one dimension and not be empty");
   }

@@ -1,4 +1,5 @@
-// ByteReader: a cursor over untrusted bytes. Every read is checked; a failed read leaves the cursor where it was.
+// ByteReader: a cursor over untrusted bytes. Every read is checked; a failed read leaves the cursor where it
+// was.
 #pragma once
 
 #include <cstdint>

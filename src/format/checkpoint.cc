@@ -12,13 +12,20 @@ namespace driftwood::format {
 
 const char* encoding_name(Encoding encoding) {
   switch (encoding) {
-    case Encoding::kDense: return "dense";
-    case Encoding::kQ4_0: return "Q4_0";
-    case Encoding::kQ4_1: return "Q4_1";
-    case Encoding::kQ5_0: return "Q5_0";
-    case Encoding::kQ5_1: return "Q5_1";
-    case Encoding::kQ8_0: return "Q8_0";
-    case Encoding::kMlxAffine: return "MLX affine";
+    case Encoding::kDense:
+      return "dense";
+    case Encoding::kQ4_0:
+      return "Q4_0";
+    case Encoding::kQ4_1:
+      return "Q4_1";
+    case Encoding::kQ5_0:
+      return "Q5_0";
+    case Encoding::kQ5_1:
+      return "Q5_1";
+    case Encoding::kQ8_0:
+      return "Q8_0";
+    case Encoding::kMlxAffine:
+      return "MLX affine";
   }
   return "?";
 }

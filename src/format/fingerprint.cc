@@ -51,7 +51,8 @@ std::string fingerprint(FileFormat format, const std::vector<FingerprintText>& t
   }
   std::vector<const TensorInfo*> order;
   for (const TensorInfo& t : tensors) order.push_back(&t);
-  std::sort(order.begin(), order.end(), [](const TensorInfo* a, const TensorInfo* b) { return a->name < b->name; });
+  std::sort(order.begin(), order.end(),
+            [](const TensorInfo* a, const TensorInfo* b) { return a->name < b->name; });
   hash.update_u64(order.size());
   for (const TensorInfo* t : order) update_tensor(hash, *t);
   return hex(hash.finish());

@@ -6,10 +6,10 @@
 
 #include "format/file_stamp_text.h"
 #include "format/fingerprint.h"
+#include "format/gguf.h"
 #include "format/json_text.h"
 #include "format/looks_like.h"
 #include "format/mlx.h"
-#include "format/gguf.h"
 #include "format/shards.h"
 
 namespace driftwood::format {
@@ -146,9 +146,9 @@ Result<std::shared_ptr<const Checkpoint>> open_with(const std::string& path, con
   } else {
     tensors = dense_tensors(shards.tensors);
   }
-  return std::shared_ptr<const Checkpoint>(std::make_shared<FolderCheckpoint>(
-      path, folder, mlx ? FileFormat::kMlx : FileFormat::kHuggingFace, std::move(text), config, std::move(shards),
-      std::move(tensors)));
+  return std::shared_ptr<const Checkpoint>(
+      std::make_shared<FolderCheckpoint>(path, folder, mlx ? FileFormat::kMlx : FileFormat::kHuggingFace,
+                                         std::move(text), config, std::move(shards), std::move(tensors)));
 }
 
 }  // namespace
@@ -161,7 +161,8 @@ Result<std::shared_ptr<const Checkpoint>> open_folder(const std::string& path) {
       DW_ASSIGN_OR_RETURN(auto file, os::MappedFile::open(gguf));
       return open_gguf(std::move(file));
     }
-    std::string hint = ": the folder has no config.json, so it is not a model folder; name one, or a GGUF file";
+    std::string hint =
+        ": the folder has no config.json, so it is not a model folder; name one, or a GGUF file";
     if (fs::is_directory(path + "/snapshots", ignored)) {
       hint = ": this is an entry of a download cache; name one of the folders in " + path + "/snapshots";
     }

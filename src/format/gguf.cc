@@ -40,10 +40,12 @@ Result<Header> read_header(ByteReader& reader, std::span<const uint8_t> bytes, c
     return unimplemented(file + ": a big-endian GGUF file; only little-endian ones are read: convert it");
   }
   if (header.version == 1) {
-    return unimplemented(file + ": GGUF version 1; versions 2 and 3 are read: convert it with the tool that made it");
+    return unimplemented(
+        file + ": GGUF version 1; versions 2 and 3 are read: convert it with the tool that made it");
   }
   if (header.version != 2 && header.version != 3) {
-    return unimplemented(file + ": GGUF version " + std::to_string(header.version) + "; versions 2 and 3 are read");
+    return unimplemented(file + ": GGUF version " + std::to_string(header.version) +
+                         "; versions 2 and 3 are read");
   }
   if (!reader.read(&header.tensors) || !reader.read(&header.keys)) {
     return data_loss(file + ": the file ends in its header (truncated)");
@@ -72,11 +74,12 @@ Result<uint32_t> read_alignment(const GgufContents& contents, const std::string&
   if (found == contents.metadata.end()) return kDefaultAlignment;
   const MetadataValue& value = found->second;
   const std::string place = file + ": metadata key 'general.alignment'";
-  if (value.kind != MetadataValue::Kind::kUint) return invalid_argument(place + ": must be an unsigned integer");
+  if (value.kind != MetadataValue::Kind::kUint)
+    return invalid_argument(place + ": must be an unsigned integer");
   const uint64_t alignment = value.unsigned_integer;
   if (alignment < 8 || alignment > GgufLimits::kAlignment || (alignment & (alignment - 1)) != 0) {
-    return invalid_argument(place + ": is " + std::to_string(alignment) + ", must be a power of two from 8 to " +
-                            std::to_string(GgufLimits::kAlignment));
+    return invalid_argument(place + ": is " + std::to_string(alignment) +
+                            ", must be a power of two from 8 to " + std::to_string(GgufLimits::kAlignment));
   }
   return static_cast<uint32_t>(alignment);
 }
@@ -127,7 +130,8 @@ Status size_tensor(const GgmlType& type, const std::string& place, Record* recor
     return invalid_argument(place + ": its rows have " + std::to_string(shape.back()) + " values, which " +
                             type.name + " needs to be a multiple of " + std::to_string(type.block_elements));
   }
-  if (!shape_elements(shape, &elements) || !multiply(elements / type.block_elements, type.block_bytes, &bytes)) {
+  if (!shape_elements(shape, &elements) ||
+      !multiply(elements / type.block_elements, type.block_bytes, &bytes)) {
     return invalid_argument(place + ": its dimensions multiply to more than 2^63");
   }
   record->size = static_cast<uint64_t>(bytes);
@@ -144,7 +148,8 @@ Result<Record> read_record(ByteReader& reader, uint64_t index, const std::string
     return data_loss(place + ": the file ends in its record (truncated)");
   }
   const GgmlType* type = find_ggml_type(type_id);
-  if (type == nullptr) return unimplemented(place + ": has the unknown type number " + std::to_string(type_id));
+  if (type == nullptr)
+    return unimplemented(place + ": has the unknown type number " + std::to_string(type_id));
   if (!type->encoding.has_value()) {
     return unimplemented(place + ": has type " + type->name +
                          ", which is not read yet; F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0 are");
@@ -160,12 +165,14 @@ Status place_tensors(std::vector<Record>& records, std::span<const uint8_t> data
                      const std::string& file) {
   std::vector<Record*> order;
   for (Record& r : records) order.push_back(&r);
-  std::sort(order.begin(), order.end(), [](const Record* a, const Record* b) { return a->offset < b->offset; });
+  std::sort(order.begin(), order.end(),
+            [](const Record* a, const Record* b) { return a->offset < b->offset; });
   uint64_t end = 0;
   const Record* before = nullptr;
   for (Record* r : order) {
     const std::string place = file + ": tensor '" + r->info.name + "'";
-    const std::string at = " (offset " + std::to_string(r->offset) + ", " + std::to_string(r->size) + " bytes)";
+    const std::string at =
+        " (offset " + std::to_string(r->offset) + ", " + std::to_string(r->size) + " bytes)";
     if (r->offset % alignment != 0) {
       return invalid_argument(place + ": is not aligned to " + std::to_string(alignment) + at);
     }
@@ -173,7 +180,8 @@ Status place_tensors(std::vector<Record>& records, std::span<const uint8_t> data
       return data_loss(place + ": lies past the end of the file" + at + "; the data section has " +
                        std::to_string(data.size()) + " bytes (truncated?)");
     }
-    if (r->offset < end) return invalid_argument(place + ": overlaps tensor '" + before->info.name + "'" + at);
+    if (r->offset < end)
+      return invalid_argument(place + ": overlaps tensor '" + before->info.name + "'" + at);
     if (r->offset != align_up(end, alignment)) {
       return invalid_argument(place + ": a hole of " + std::to_string(r->offset - end) +
                               " bytes that belongs to no tensor lies before it" + at);
@@ -183,7 +191,8 @@ Status place_tensors(std::vector<Record>& records, std::span<const uint8_t> data
     r->info.bytes = data.subspan(static_cast<size_t>(r->offset), static_cast<size_t>(r->size));
   }
   if (data.size() > align_up(end, alignment)) {
-    return invalid_argument(file + ": " + std::to_string(data.size() - end) + " bytes follow the last tensor");
+    return invalid_argument(file + ": " + std::to_string(data.size() - end) +
+                            " bytes follow the last tensor");
   }
   return Status::ok();
 }
@@ -212,7 +221,8 @@ Result<GgufContents> parse_gguf(std::span<const uint8_t> bytes, const std::strin
   }
   if (!records.empty()) {
     const uint64_t data_begin = align_up(reader.position(), contents.alignment);
-    if (data_begin > bytes.size()) return data_loss(name + ": the file ends before the tensor data (truncated)");
+    if (data_begin > bytes.size())
+      return data_loss(name + ": the file ends before the tensor data (truncated)");
     DW_RETURN_IF_ERROR(
         place_tensors(records, bytes.subspan(static_cast<size_t>(data_begin)), contents.alignment, name));
   }

@@ -1,13 +1,14 @@
 // GGUF v2 and v3: bytes to checked metadata and tensor descriptors.
 //
 // Layout: "GGUF", version u32, tensor count u64, key count u64; keys (string, value type u32, value); tensors
-// (string, dimension count u32, dimensions u64 innermost first, type u32, offset u64); padding to the alignment
-// (key "general.alignment", 32 if absent); tensor data, each tensor aligned, in any order but without overlap and
-// with alignment padding only between them. Little-endian. A string is a u64 length and bytes.
+// (string, dimension count u32, dimensions u64 innermost first, type u32, offset u64); padding to the
+// alignment (key "general.alignment", 32 if absent); tensor data, each tensor aligned, in any order but
+// without overlap and with alignment padding only between them. Little-endian. A string is a u64 length and
+// bytes.
 //
 // Nothing here trusts a number of the file: limits below, every size is checked against the bytes at hand.
-// Errors: invalid_argument (not this format, or a value that breaks its rules), data_loss (truncated), unimplemented
-// (a type or version that is known and not read), each with file, key or tensor, and value.
+// Errors: invalid_argument (not this format, or a value that breaks its rules), data_loss (truncated),
+// unimplemented (a type or version that is known and not read), each with file, key or tensor, and value.
 #pragma once
 
 #include <cstdint>

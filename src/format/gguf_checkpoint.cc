@@ -40,8 +40,8 @@ class GgufCheckpoint final : public Checkpoint {
 
   std::string fingerprint_hex() const override {
     std::call_once(fingerprint_once_, [this] {
-      const auto keys = file_->bytes().subspan(contents_.metadata_begin,
-                                               contents_.metadata_end - contents_.metadata_begin);
+      const auto keys =
+          file_->bytes().subspan(contents_.metadata_begin, contents_.metadata_end - contents_.metadata_begin);
       fingerprint_ = fingerprint(FileFormat::kGguf, {{"metadata", keys}}, contents_.tensors);
     });
     return fingerprint_;

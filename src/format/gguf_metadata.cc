@@ -11,7 +11,22 @@ static_assert(std::endian::native == std::endian::little, "model files are littl
 namespace driftwood::format {
 namespace {
 
-enum GgufType : uint32_t { kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64, kTypeCount };
+enum GgufType : uint32_t {
+  kU8,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kF32,
+  kBool,
+  kString,
+  kArray,
+  kU64,
+  kI64,
+  kF64,
+  kTypeCount
+};
 
 // Least bytes a value of each type takes, to refuse absurd array lengths before anything is reserved.
 constexpr uint64_t kLeastBytes[kTypeCount] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
@@ -26,10 +41,11 @@ class Reader {
     std::string_view text;
     if (!bytes_.read(&length)) return data_loss(place + ": the file ends before it (truncated)");
     if (length == 0 || length > GgufLimits::kKeyBytes) {
-      return invalid_argument(place + ": its name has " + std::to_string(length) + " bytes, allowed are 1 to " +
-                              std::to_string(GgufLimits::kKeyBytes));
+      return invalid_argument(place + ": its name has " + std::to_string(length) +
+                              " bytes, allowed are 1 to " + std::to_string(GgufLimits::kKeyBytes));
     }
-    if (!bytes_.read_bytes(length, &text)) return data_loss(place + ": the file ends in its name (truncated)");
+    if (!bytes_.read_bytes(length, &text))
+      return data_loss(place + ": the file ends in its name (truncated)");
     if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
       return invalid_argument(place + ": its name holds control characters");
     }
@@ -72,7 +88,8 @@ class Reader {
   Status read_bool(MetadataValue* value) {
     uint8_t x = 0;
     if (!bytes_.read(&x)) return truncated();
-    if (x > 1) return invalid_argument(place_ + ": a bool holds " + std::to_string(x) + ", allowed are 0 and 1");
+    if (x > 1)
+      return invalid_argument(place_ + ": a bool holds " + std::to_string(x) + ", allowed are 0 and 1");
     value->kind = MetadataValue::Kind::kBool;
     value->boolean = x == 1;
     return Status::ok();
@@ -93,7 +110,8 @@ class Reader {
 
   Status read_array(int depth, MetadataValue* value) {
     if (depth >= GgufLimits::kArrayDepth) {
-      return invalid_argument(place_ + ": arrays nest deeper than " + std::to_string(GgufLimits::kArrayDepth));
+      return invalid_argument(place_ + ": arrays nest deeper than " +
+                              std::to_string(GgufLimits::kArrayDepth));
     }
     uint32_t type = 0;
     uint64_t count = 0;
@@ -115,25 +133,40 @@ class Reader {
   }
 
   Status unknown_type(uint32_t type) const {
-    return invalid_argument(place_ + ": value type " + std::to_string(type) + " is unknown, types are 0 to 12");
+    return invalid_argument(place_ + ": value type " + std::to_string(type) +
+                            " is unknown, types are 0 to 12");
   }
 
   Status read_value(uint32_t type, int depth, MetadataValue* value) {
     switch (type) {
-      case kU8: return read_integer<uint8_t>(value);
-      case kI8: return read_integer<int8_t>(value);
-      case kU16: return read_integer<uint16_t>(value);
-      case kI16: return read_integer<int16_t>(value);
-      case kU32: return read_integer<uint32_t>(value);
-      case kI32: return read_integer<int32_t>(value);
-      case kU64: return read_integer<uint64_t>(value);
-      case kI64: return read_integer<int64_t>(value);
-      case kF32: return read_float<float>(value);
-      case kF64: return read_float<double>(value);
-      case kBool: return read_bool(value);
-      case kString: return read_string(value);
-      case kArray: return read_array(depth, value);
-      default: return unknown_type(type);
+      case kU8:
+        return read_integer<uint8_t>(value);
+      case kI8:
+        return read_integer<int8_t>(value);
+      case kU16:
+        return read_integer<uint16_t>(value);
+      case kI16:
+        return read_integer<int16_t>(value);
+      case kU32:
+        return read_integer<uint32_t>(value);
+      case kI32:
+        return read_integer<int32_t>(value);
+      case kU64:
+        return read_integer<uint64_t>(value);
+      case kI64:
+        return read_integer<int64_t>(value);
+      case kF32:
+        return read_float<float>(value);
+      case kF64:
+        return read_float<double>(value);
+      case kBool:
+        return read_bool(value);
+      case kString:
+        return read_string(value);
+      case kArray:
+        return read_array(depth, value);
+      default:
+        return unknown_type(type);
     }
   }
 

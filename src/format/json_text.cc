@@ -38,7 +38,8 @@ class Checker final : public json::json_sax_t {
   }
   bool key(string_t& key) override {
     if (keys_.back().insert(key).second) return true;
-    status_ = invalid_argument(place_ + ": the key \"" + key.substr(0, 200) + "\" appears twice in one JSON object");
+    status_ = invalid_argument(place_ + ": the key \"" + key.substr(0, 200) +
+                               "\" appears twice in one JSON object");
     return false;
   }
   bool parse_error(size_t position, const std::string&, const json::exception&) override {

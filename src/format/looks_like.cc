@@ -15,9 +15,11 @@ struct Magic {
 using namespace std::string_view_literals;
 
 constexpr Magic kMagics[] = {
-    {"version https://git-lfs"sv, "it is a Git LFS pointer, not the file itself: run `git lfs pull` in its folder"},
+    {"version https://git-lfs"sv,
+     "it is a Git LFS pointer, not the file itself: run `git lfs pull` in its folder"},
     {"PK\x03\x04"sv,
-     "it is a zip archive, as PyTorch checkpoints are: convert it to safetensors, or take a safetensors or GGUF copy"},
+     "it is a zip archive, as PyTorch checkpoints are: convert it to safetensors, or take a safetensors or "
+     "GGUF copy"},
     {"lmgg"sv, "it is a GGML file older than GGUF: convert it to GGUF with the tool that made it"},
     {"fmgg"sv, "it is a GGML file older than GGUF: convert it to GGUF with the tool that made it"},
     {"tjgg"sv, "it is a GGML file older than GGUF: convert it to GGUF with the tool that made it"},
@@ -69,7 +71,9 @@ std::string first_bytes_in_hex(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-bool is_gguf(std::span<const uint8_t> bytes) { return bytes.size() >= 4 && std::memcmp(bytes.data(), "GGUF", 4) == 0; }
+bool is_gguf(std::span<const uint8_t> bytes) {
+  return bytes.size() >= 4 && std::memcmp(bytes.data(), "GGUF", 4) == 0;
+}
 
 bool is_safetensors(std::span<const uint8_t> bytes) {
   if (bytes.size() < 10) return false;
@@ -80,7 +84,8 @@ bool is_safetensors(std::span<const uint8_t> bytes) {
 
 std::string looks_like(std::span<const uint8_t> bytes) {
   if (bytes.empty()) return "it is empty: the download probably failed, fetch it again";
-  const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(512, bytes.size()));
+  const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
+                              std::min<size_t>(512, bytes.size()));
   if (is_gguf(bytes)) return "it is a GGUF file: name it as the model itself";
   if (is_safetensors(bytes)) {
     return "it is a safetensors file: name the model's folder, which must hold config.json too";
@@ -89,7 +94,8 @@ std::string looks_like(std::span<const uint8_t> bytes) {
     if (head.starts_with(magic.bytes)) return magic.what;
   }
   if (head.size() > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
-    return "it is a Python pickle, as old PyTorch checkpoints are, which can run code when loaded and is not read: "
+    return "it is a Python pickle, as old PyTorch checkpoints are, which can run code when loaded and is not "
+           "read: "
            "convert it to safetensors, or take a safetensors or GGUF copy";
   }
   if (bytes.size() > 262 && std::memcmp(bytes.data() + 257, "ustar", 5) == 0) {
@@ -97,14 +103,16 @@ std::string looks_like(std::span<const uint8_t> bytes) {
   }
   const std::string_view text = skip_space(head);
   if (starts_with_ignoring_case(text, "<!doctype html") || starts_with_ignoring_case(text, "<html")) {
-    return "it is an HTML page: the download saved a web page (an error, or a form to sign in) instead of the model";
+    return "it is an HTML page: the download saved a web page (an error, or a form to sign in) instead of "
+           "the model";
   }
   if (is_text(head)) {
     if (text.starts_with('{')) return "it is a JSON text: name the model's folder instead";
     const std::string_view line = text.substr(0, std::min<size_t>(40, text.find('\n')));
     return "it is a text that begins with \"" + std::string(line) + "\"";
   }
-  return "it begins with the bytes " + first_bytes_in_hex(bytes) + ", which belong to no model format known here";
+  return "it begins with the bytes " + first_bytes_in_hex(bytes) +
+         ", which belong to no model format known here";
 }
 
 }  // namespace driftwood::format

@@ -29,7 +29,8 @@ Result<Settings> read_settings(const json& j, const std::string& place) {
   }
   const uint64_t b = bits->get<uint64_t>();
   const uint64_t g = group->get<uint64_t>();
-  if (b != 4 && b != 8) return unimplemented(place + ": " + std::to_string(b) + " bits are not read; 4 and 8 are");
+  if (b != 4 && b != 8)
+    return unimplemented(place + ": " + std::to_string(b) + " bits are not read; 4 and 8 are");
   if (g != 32 && g != 64 && g != 128) {
     return unimplemented(place + ": groups of " + std::to_string(g) + " are not read; 32, 64 and 128 are");
   }
@@ -68,17 +69,20 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 }
 
 // One quantised module, all three tensors at hand.
-Result<TensorInfo> join_module(const StoredTensor& weight, const StoredTensor& scales, const StoredTensor& biases,
-                               const Settings& s, const std::string& file) {
+Result<TensorInfo> join_module(const StoredTensor& weight, const StoredTensor& scales,
+                               const StoredTensor& biases, const Settings& s, const std::string& file) {
   const std::string place = file + ": tensor '" + weight.name + "'";
   if (weight.dtype != DType::kU32 || weight.shape.size() < 2) {
-    return invalid_argument(place + ": has scales beside it but is " + std::string(dtype_name(weight.dtype)) + " " +
-                            shape_text(weight.shape) + "; quantised codes must be U32 of at least two dimensions");
+    return invalid_argument(place + ": has scales beside it but is " + std::string(dtype_name(weight.dtype)) +
+                            " " + shape_text(weight.shape) +
+                            "; quantised codes must be U32 of at least two dimensions");
   }
-  const bool scale_type = scales.dtype == DType::kF16 || scales.dtype == DType::kBF16 || scales.dtype == DType::kF32;
+  const bool scale_type =
+      scales.dtype == DType::kF16 || scales.dtype == DType::kBF16 || scales.dtype == DType::kF32;
   if (!scale_type || scales.dtype != biases.dtype) {
-    return invalid_argument(place + ": its scales are " + std::string(dtype_name(scales.dtype)) + " and its biases " +
-                            std::string(dtype_name(biases.dtype)) + "; both must be the same of F16, BF16 and F32");
+    return invalid_argument(place + ": its scales are " + std::string(dtype_name(scales.dtype)) +
+                            " and its biases " + std::string(dtype_name(biases.dtype)) +
+                            "; both must be the same of F16, BF16 and F32");
   }
   TensorInfo t = dense(weight);
   t.encoding = Encoding::kMlxAffine;
@@ -93,10 +97,10 @@ Result<TensorInfo> join_module(const StoredTensor& weight, const StoredTensor& s
   std::vector<int64_t> want = t.shape;
   want.back() /= s.group_size;
   if (t.shape.back() % s.group_size != 0 || scales.shape != want || biases.shape != want) {
-    return invalid_argument(place + ": is " + shape_text(weight.shape) + " with scales " + shape_text(scales.shape) +
-                            " and biases " + shape_text(biases.shape) + "; " + std::to_string(s.bits) +
-                            " bits in groups of " + std::to_string(s.group_size) + " need " + shape_text(want) +
-                            " for both");
+    return invalid_argument(place + ": is " + shape_text(weight.shape) + " with scales " +
+                            shape_text(scales.shape) + " and biases " + shape_text(biases.shape) + "; " +
+                            std::to_string(s.bits) + " bits in groups of " + std::to_string(s.group_size) +
+                            " need " + shape_text(want) + " for both");
   }
   return t;
 }
@@ -140,7 +144,8 @@ Result<std::vector<TensorInfo>> join_mlx(const std::vector<StoredTensor>& stored
     std::string module;
     const bool side = take_suffix(s.name, ".scales", &module) || take_suffix(s.name, ".biases", &module);
     if (side) {
-      if (find(module + ".weight") != nullptr && find(module + ".scales") != nullptr) continue;  // joined below
+      if (find(module + ".weight") != nullptr && find(module + ".scales") != nullptr)
+        continue;  // joined below
       return invalid_argument(file + ": tensor '" + s.name + "' lacks its '" + module +
                               (s.name.ends_with(".scales") ? ".weight'" : ".scales'"));
     }
@@ -148,7 +153,8 @@ Result<std::vector<TensorInfo>> join_mlx(const std::vector<StoredTensor>& stored
     const StoredTensor* scales = weight ? find(module + ".scales") : nullptr;
     if (scales == nullptr) {
       if (weight && s.dtype == DType::kU32) {
-        return invalid_argument(file + ": tensor '" + s.name + "' holds U32 codes but has no '" + module + ".scales'");
+        return invalid_argument(file + ": tensor '" + s.name + "' holds U32 codes but has no '" + module +
+                                ".scales'");
       }
       tensors.push_back(dense(s));
       continue;
@@ -159,7 +165,8 @@ Result<std::vector<TensorInfo>> join_mlx(const std::vector<StoredTensor>& stored
     }
     DW_ASSIGN_OR_RETURN(const Settings settings, settings_of(config["quantization"], module, file));
     if (!settings.quantised) {
-      return invalid_argument(file + ": config.json says '" + module + "' is not quantised, yet it has scales");
+      return invalid_argument(file + ": config.json says '" + module +
+                              "' is not quantised, yet it has scales");
     }
     DW_ASSIGN_OR_RETURN(TensorInfo joined, join_module(s, *scales, *biases, settings, file));
     tensors.push_back(std::move(joined));

@@ -13,10 +13,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr DType kReadTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kI8,  DType::kI16, DType::kI32,
-                                DType::kI64, DType::kU8,  DType::kU16,  DType::kU32, DType::kU64, DType::kBool};
-constexpr std::string_view kUnreadTypes[] = {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F6_E2M3", "F6_E3M2", "F4", "C64",
-                                             "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
+constexpr DType kReadTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kI8,
+                                DType::kI16, DType::kI32, DType::kI64,  DType::kU8,  DType::kU16,
+                                DType::kU32, DType::kU64, DType::kBool};
+constexpr std::string_view kUnreadTypes[] = {"F8_E4M3", "F8_E5M2", "F8_E8M0",     "F6_E2M3",    "F6_E3M2",
+                                             "F4",      "C64",     "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
 
 Result<DType> dtype_of(const std::string& text, const std::string& place) {
   for (const DType type : kReadTypes) {
@@ -57,7 +58,8 @@ Result<Entry> read_entry(const std::string& name, const json& value, const std::
   const auto shape = value.find("shape");
   const auto offsets = value.find("data_offsets");
   if (value.size() != 3 || dtype == value.end() || shape == value.end() || offsets == value.end()) {
-    return invalid_argument(place + ": its entry must hold \"dtype\", \"shape\" and \"data_offsets\", nothing else");
+    return invalid_argument(place +
+                            ": its entry must hold \"dtype\", \"shape\" and \"data_offsets\", nothing else");
   }
   if (!dtype->is_string()) return invalid_argument(place + ": \"dtype\" must be a string");
   Entry entry;
@@ -88,7 +90,8 @@ Status check_metadata(const json& metadata, const std::string& file) {
   const std::string place = file + ": \"__metadata__\"";
   if (!metadata.is_object()) return invalid_argument(place + " must be a JSON object");
   for (const auto& [key, value] : metadata.items()) {
-    if (!value.is_string()) return invalid_argument(place + " must map to strings; \"" + key.substr(0, 100) + "\" does not");
+    if (!value.is_string())
+      return invalid_argument(place + " must map to strings; \"" + key.substr(0, 100) + "\" does not");
   }
   return Status::ok();
 }
@@ -107,7 +110,8 @@ Status place_entries(std::vector<Entry>& entries, std::span<const uint8_t> data,
       return data_loss(place + ": lies past the end of the file" + at + "; its data section has " +
                        std::to_string(data.size()) + " bytes (truncated?)");
     }
-    if (e.begin < end) return invalid_argument(place + ": overlaps tensor '" + before->tensor.name + "'" + at);
+    if (e.begin < end)
+      return invalid_argument(place + ": overlaps tensor '" + before->tensor.name + "'" + at);
     if (e.begin > end) {
       return invalid_argument(place + ": a hole of " + std::to_string(e.begin - end) +
                               " bytes that belongs to no tensor lies before it" + at);
@@ -117,7 +121,8 @@ Status place_entries(std::vector<Entry>& entries, std::span<const uint8_t> data,
     e.tensor.bytes = data.subspan(static_cast<size_t>(e.begin), static_cast<size_t>(e.end - e.begin));
   }
   if (end != data.size()) {
-    return invalid_argument(file + ": " + std::to_string(data.size() - end) + " bytes follow the last tensor");
+    return invalid_argument(file + ": " + std::to_string(data.size() - end) +
+                            " bytes follow the last tensor");
   }
   return Status::ok();
 }
@@ -128,7 +133,8 @@ Result<std::string_view> header_of(std::span<const uint8_t> bytes, const std::st
   }
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);
-  if (bytes[8] != '{' || length < 2) return invalid_argument(file + ": not a safetensors file: " + looks_like(bytes));
+  if (bytes[8] != '{' || length < 2)
+    return invalid_argument(file + ": not a safetensors file: " + looks_like(bytes));
   if (length > kSafetensorsHeaderBytes) {
     return invalid_argument(file + ": its header claims " + std::to_string(length) + " bytes, at most " +
                             std::to_string(kSafetensorsHeaderBytes) + " are allowed");

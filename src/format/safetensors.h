@@ -2,9 +2,9 @@
 //
 // Layout: header length u64, JSON header {"name": {"dtype", "shape", "data_offsets": [begin, end]}, ...,
 // "__metadata__": {string: string}}, data. Checked: header length against file and limit, UTF-8 and JSON, no
-// duplicate name, known dtype, shape times dtype equal to the byte length, offsets contiguous from 0 to the end of
-// the file (no overlap, no hole, nothing left over), as the format demands.
-// Errors: invalid_argument, data_loss (truncated), unimplemented (a dtype that is not read), with file and tensor.
+// duplicate name, known dtype, shape times dtype equal to the byte length, offsets contiguous from 0 to the
+// end of the file (no overlap, no hole, nothing left over), as the format demands. Errors: invalid_argument,
+// data_loss (truncated), unimplemented (a dtype that is not read), with file and tensor.
 #pragma once
 
 #include <cstdint>

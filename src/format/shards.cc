@@ -34,7 +34,8 @@ Result<std::map<std::string, std::set<std::string>>> read_index(const std::strin
   }
   std::map<std::string, std::set<std::string>> shards;
   for (const auto& [tensor, file] : map->items()) {
-    if (!file.is_string()) return invalid_argument(path + ": tensor '" + tensor + "' must map to a file name");
+    if (!file.is_string())
+      return invalid_argument(path + ": tensor '" + tensor + "' must map to a file name");
     DW_RETURN_IF_ERROR(check_shard_name(file.get<std::string>(), path));
     shards[file.get<std::string>()].insert(tensor);
   }
@@ -57,7 +58,8 @@ std::string folder_hint(const std::string& folder) {
     if (ending == ".safetensors") safetensors = name;
   }
   if (!gguf.empty()) return "it holds " + gguf + ": name that file instead";
-  if (!safetensors.empty()) return "it holds " + safetensors + ": name that file, or the folder of the whole model";
+  if (!safetensors.empty())
+    return "it holds " + safetensors + ": name that file, or the folder of the whole model";
   if (!pickle.empty()) {
     return "it holds PyTorch's " + pickle +
            ", a pickle that can run code when loaded and is not read: convert it to safetensors, or take a "
@@ -91,7 +93,8 @@ Result<ShardSet> open_sharded(const std::string& folder, const std::string& inde
       if (missing.erase(tensor.name) > 0) set.tensors.push_back(std::move(tensor));
     }
     if (!missing.empty()) {
-      return data_loss(path + ": lacks tensor '" + *missing.begin() + "', which " + index_file + " says it holds");
+      return data_loss(path + ": lacks tensor '" + *missing.begin() + "', which " + index_file +
+                       " says it holds");
     }
     set.files.push_back(std::move(shard->files[0]));
   }
@@ -103,13 +106,11 @@ Result<ShardSet> open_folder_weights(const std::string& folder) {
   const std::string single = folder + "/model.safetensors";
   const std::string index = folder + "/model.safetensors.index.json";
   // A dangling link (an incomplete download cache) counts as there, so that the error names it.
-  const auto present = [&](const std::string& path) {
-    return fs::exists(fs::symlink_status(path, ignored));
-  };
+  const auto present = [&](const std::string& path) { return fs::exists(fs::symlink_status(path, ignored)); };
   if (present(single)) return open_single_shard(single);
   if (present(index)) return open_sharded(folder, index);
-  return not_found(folder + ": has neither model.safetensors nor model.safetensors.index.json: " +
-                   folder_hint(folder));
+  return not_found(
+      folder + ": has neither model.safetensors nor model.safetensors.index.json: " + folder_hint(folder));
 }
 
 }  // namespace driftwood::format

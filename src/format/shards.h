@@ -1,4 +1,5 @@
-// The safetensors files of a model folder: one model.safetensors, or the shards of model.safetensors.index.json.
+// The safetensors files of a model folder: one model.safetensors, or the shards of
+// model.safetensors.index.json.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,8 @@ struct ShardSet {
 
 Result<ShardSet> open_single_shard(const std::string& path);
 
-// An index of {"weight_map": {tensor: file name}}. Tensors that the shards hold and the index does not name are
-// left out, as its makers' loaders do.
+// An index of {"weight_map": {tensor: file name}}. Tensors that the shards hold and the index does not name
+// are left out, as its makers' loaders do.
 Result<ShardSet> open_sharded(const std::string& folder, const std::string& index_file);
 
 // The folder's weights, whichever way they are stored; says what the folder holds instead if there are none.

@@ -46,7 +46,8 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, FileAccess access
   // A crashed process may have left the same name (process ids come round): try the next.
   for (int attempt = 0;; ++attempt) {
     std::string temporary = temporary_name(path);
-    const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(access));
+    const int fd =
+        ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(access));
     if (fd < 0 && errno == EEXIST && attempt < 100) continue;
     if (fd < 0) return errno_status(errno, temporary);
     AtomicFile file(path, std::move(temporary), fd);
@@ -58,7 +59,9 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, FileAccess access
 AtomicFile::~AtomicFile() { abandon(); }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)), fd_(std::exchange(other.fd_, -1)) {}
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)) {}
 
 AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   if (this != &other) {
@@ -118,7 +121,8 @@ Status make_private_folders(const std::string& path) {
     if (::mkdir(part.c_str(), 0700) == 0 || errno == EEXIST) continue;
     const int error = errno;
     struct stat info;
-    if (::stat(part.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;  // read-only parents answer EROFS
+    if (::stat(part.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+      continue;  // read-only parents answer EROFS
     return errno_status(error, part);
   }
   struct stat info;

@@ -1,9 +1,9 @@
 // AtomicFile: a file that appears under its name whole and durable, or not at all.
 //
 // create() opens a temporary file in the target's folder; commit() flushes it, renames it over the target and
-// flushes the folder. Without commit() (error, exception, crash of the caller's logic) the temporary is removed
-// and an older target stays as it was. One thread at a time. Two writers of one path do not disturb each other:
-// the last commit wins and either file is whole.
+// flushes the folder. Without commit() (error, exception, crash of the caller's logic) the temporary is
+// removed and an older target stays as it was. One thread at a time. Two writers of one path do not disturb
+// each other: the last commit wins and either file is whole.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,9 @@ class AtomicFile {
   // Appends.
   Status write(std::span<const uint8_t> bytes);
 
-  // Gives the file its final size with real disk space behind it (so that a full disk is an error here and not a
-  // SIGBUS later) and maps it for writing. Once, instead of write(). The mapping stays valid after commit().
+  // Gives the file its final size with real disk space behind it (so that a full disk is an error here and
+  // not a SIGBUS later) and maps it for writing. Once, instead of write(). The mapping stays valid after
+  // commit().
   Result<MappedMemory> map_for_writing(size_t size_bytes);
 
   Status commit();

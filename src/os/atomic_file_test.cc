@@ -65,7 +65,8 @@ TEST_F(AtomicFileTest, MappedWritesArriveInTheFile) {
   auto mapped = MappedFile::open(path);
   ASSERT_TRUE(mapped.is_ok());
   ASSERT_EQ((*mapped)->bytes().size(), 10000u);
-  for (int i = 0; i < 10000; ++i) ASSERT_EQ((*mapped)->bytes()[static_cast<size_t>(i)], static_cast<uint8_t>(i * 7));
+  for (int i = 0; i < 10000; ++i)
+    ASSERT_EQ((*mapped)->bytes()[static_cast<size_t>(i)], static_cast<uint8_t>(i * 7));
   (*mapped)->drop_pages((*mapped)->bytes());
   EXPECT_EQ((*mapped)->bytes()[9999], static_cast<uint8_t>(9999 * 7));
 }

@@ -34,7 +34,8 @@ Result<OpenFile> open_regular(const std::string& path) {
   }
   if (!S_ISREG(info.st_mode)) {
     ::close(file.fd);
-    return invalid_argument(path + (S_ISDIR(info.st_mode) ? ": is a folder, not a file" : ": is not a regular file"));
+    return invalid_argument(
+        path + (S_ISDIR(info.st_mode) ? ": is a folder, not a file" : ": is not a regular file"));
   }
   file.stamp = {info.st_dev,
                 info.st_ino,
@@ -79,7 +80,8 @@ void MappedFile::drop_pages(std::span<const uint8_t> range) const {
   DW_CHECK(range.empty() || (range.data() >= base_ && range.data() + range.size() <= base_ + size_),
            "drop_pages outside the mapping");
   if (end > begin && begin >= first) {
-    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // advice: failure costs nothing
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin,
+                    MADV_DONTNEED);  // advice: failure costs nothing
   }
 }
 

@@ -1,8 +1,8 @@
 // MappedFile: a regular file mapped read-only, whole.
 //
-// The bytes live as long as the object. Another process that truncates the file under the mapping turns a later
-// read into SIGBUS; that is the usual price of mapping and the reason why validated sizes come from the size at
-// opening. Thread-safe.
+// The bytes live as long as the object. Another process that truncates the file under the mapping turns a
+// later read into SIGBUS; that is the usual price of mapping and the reason why validated sizes come from the
+// size at opening. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class MappedFile {
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
 
-  // Tells the system that these bytes (inside bytes()) will not be needed soon: whole pages leave this process's
-  // resident set; a later read faults them in again.
+  // Tells the system that these bytes (inside bytes()) will not be needed soon: whole pages leave this
+  // process's resident set; a later read faults them in again.
   void drop_pages(std::span<const uint8_t> range) const;
 
  private:

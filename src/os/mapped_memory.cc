@@ -10,7 +10,8 @@ namespace driftwood::os {
 
 Result<MappedMemory> MappedMemory::allocate(size_t size_bytes) {
   DW_CHECK(size_bytes > 0, "allocating nothing");
-  void* base = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* base =
+      ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return errno_status(errno, "allocating " + std::to_string(size_bytes) + " bytes");
 #ifdef MADV_HUGEPAGE
   (void)::madvise(base, size_bytes, MADV_HUGEPAGE);  // advice: failure costs speed only

@@ -1,4 +1,5 @@
-// MappedMemory: pages that this process owns for itself, anonymous or a written file's; unmapped with the object.
+// MappedMemory: pages that this process owns for itself, anonymous or a written file's; unmapped with the
+// object.
 #pragma once
 
 #include <cstddef>

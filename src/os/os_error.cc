@@ -9,23 +9,30 @@ namespace {
 Code code_of(int error) {
   switch (error) {
     case ENOENT:
-    case ENOTDIR: return Code::kNotFound;
+    case ENOTDIR:
+      return Code::kNotFound;
     case EACCES:
     case EPERM:
-    case EROFS: return Code::kPermissionDenied;
-    case EEXIST: return Code::kAlreadyExists;
+    case EROFS:
+      return Code::kPermissionDenied;
+    case EEXIST:
+      return Code::kAlreadyExists;
     case ENOSPC:
     case EDQUOT:
     case EMFILE:
     case ENFILE:
     case ENOMEM:
-    case EFBIG: return Code::kResourceExhausted;
+    case EFBIG:
+      return Code::kResourceExhausted;
     case EISDIR:
     case ELOOP:
     case ENAMETOOLONG:
-    case EINVAL: return Code::kInvalidArgument;
-    case EIO: return Code::kDataLoss;
-    default: return Code::kUnavailable;
+    case EINVAL:
+      return Code::kInvalidArgument;
+    case EIO:
+      return Code::kDataLoss;
+    default:
+      return Code::kUnavailable;
   }
 }
 

@@ -1,4 +1,5 @@
-// Turns an errno value into a Status: code by kind (missing, not permitted, full disk, ...), message "CONTEXT: why".
+// Turns an errno value into a Status: code by kind (missing, not permitted, full disk, ...), message
+// "CONTEXT: why".
 #pragma once
 
 #include <string>

@@ -44,7 +44,7 @@ class GuestInstance final : public Instance {
   std::vector<std::string> open_files() const override { return wasi_->open_files(); }
 
   // Wasmtime's own idea of the memory, for the proof that it is the region.
-  uint8_t* wasmtime_memory_base();
+  uint8_t* wasmtime_memory_base() override;
 
  private:
   friend wasm_trap_t* call_host_function(void*, wasmtime_caller_t*, wasmtime_val_raw_t*, size_t);

@@ -119,6 +119,9 @@ class Instance {
   // Host pointer of [offset, offset + length) within the current size, or null. Overflow-safe.
   virtual uint8_t* bytes(uint64_t offset, uint64_t length) = 0;
 
+  // The base of linear memory as Wasmtime reports it: equal to memory().base(), which proofs and tests compare.
+  virtual uint8_t* wasmtime_memory_base() = 0;
+
   virtual bool alive() const = 0;
   virtual const std::string& actor_name() const = 0;
   virtual int exit_code() const = 0;  // after proc_exit; -1 before. proc_exit(0) out of a call without results is ok

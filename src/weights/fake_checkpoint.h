@@ -1,5 +1,5 @@
-// A checkpoint in memory with random tensors of any encoding, for tests, and the direct decoding of their bytes,
-// written from the formats' definitions and not from the packers.
+// A checkpoint in memory with random tensors of any encoding, for tests, and the direct decoding of their
+// bytes, written from the formats' definitions and not from the packers.
 #pragma once
 
 #include <cmath>
@@ -34,8 +34,8 @@ class FakeCheckpoint final : public format::Checkpoint {
   void drop_pages(const format::TensorInfo&) const override {}
 
   // Random contents; scales are random finite f16 (or the given dtype), subnormals and both zeros among them.
-  void add(const std::string& name, format::Encoding encoding, std::vector<int64_t> shape, DType dtype = DType::kF32,
-           int bits = 0, int group_size = 0) {
+  void add(const std::string& name, format::Encoding encoding, std::vector<int64_t> shape,
+           DType dtype = DType::kF32, int bits = 0, int group_size = 0) {
     format::TensorInfo t;
     t.name = name;
     t.encoding = encoding;
@@ -122,8 +122,11 @@ inline float decode(const format::TensorInfo& t, int64_t index) {
   const auto fifth = [&](const uint8_t* qh) { return ((qh[i / 8] >> (i % 8)) & 1) << 4; };
   const auto f = [](int x) { return static_cast<float>(x); };
   switch (t.encoding) {
-    case Encoding::kDense: return number_at(p, t.dtype, index);
-    case Encoding::kQ4_0: p += block * 18; return f(nibble(p + 2) - 8) * number_at(p, DType::kF16, 0);
+    case Encoding::kDense:
+      return number_at(p, t.dtype, index);
+    case Encoding::kQ4_0:
+      p += block * 18;
+      return f(nibble(p + 2) - 8) * number_at(p, DType::kF16, 0);
     case Encoding::kQ4_1:
       p += block * 20;
       return std::fma(f(nibble(p + 4)), number_at(p, DType::kF16, 0), number_at(p, DType::kF16, 1));
@@ -132,8 +135,11 @@ inline float decode(const format::TensorInfo& t, int64_t index) {
       return f((nibble(p + 6) | fifth(p + 2)) - 16) * number_at(p, DType::kF16, 0);
     case Encoding::kQ5_1:
       p += block * 24;
-      return std::fma(f(nibble(p + 8) | fifth(p + 4)), number_at(p, DType::kF16, 0), number_at(p, DType::kF16, 1));
-    case Encoding::kQ8_0: p += block * 34; return f(static_cast<int8_t>(p[2 + i])) * number_at(p, DType::kF16, 0);
+      return std::fma(f(nibble(p + 8) | fifth(p + 4)), number_at(p, DType::kF16, 0),
+                      number_at(p, DType::kF16, 1));
+    case Encoding::kQ8_0:
+      p += block * 34;
+      return f(static_cast<int8_t>(p[2 + i])) * number_at(p, DType::kF16, 0);
     case Encoding::kMlxAffine: {
       const int64_t bit = index * t.bits;
       const int code = (p[bit / 8] >> (bit % 8)) & ((1 << t.bits) - 1);

@@ -77,7 +77,8 @@ Result<ImagePlan> plan_image(std::shared_ptr<const format::Checkpoint> checkpoin
   hash.update_u64(matrices.size());
   std::set<std::string> keys;
   for (MatrixRequest& request : matrices) {
-    if (!keys.insert(request.key).second) return invalid_argument("weights '" + request.key + "' are asked for twice");
+    if (!keys.insert(request.key).second)
+      return invalid_argument("weights '" + request.key + "' are asked for twice");
     DW_ASSIGN_OR_RETURN(MatrixPlan matrix, plan_matrix(*checkpoint, request));
     hash_matrix(hash, request, matrix.matrix);
     const uint64_t size = matrix.matrix.size_bytes();
@@ -88,7 +89,8 @@ Result<ImagePlan> plan_image(std::shared_ptr<const format::Checkpoint> checkpoin
   plan.vectors_offset = end;
   hash.update_u64(vectors.size());
   for (VectorRequest& request : vectors) {
-    if (!keys.insert(request.key).second) return invalid_argument("weights '" + request.key + "' are asked for twice");
+    if (!keys.insert(request.key).second)
+      return invalid_argument("weights '" + request.key + "' are asked for twice");
     DW_ASSIGN_OR_RETURN(const int64_t length, vector_length(*checkpoint, request));
     hash.update_field(request.key);
     hash.update_field(request.tensor);

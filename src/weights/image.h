@@ -1,9 +1,10 @@
-// The image of packed weights: what lies where in one contiguous piece of memory, which is also the cache file.
+// The image of packed weights: what lies where in one contiguous piece of memory, which is also the cache
+// file.
 //
-//   [header, padded to 64 KiB] [matrices, each from a 64 KiB boundary] [vectors, f32, each from a 64-byte boundary,
-//   their section from a 64 KiB boundary], padded to 64 KiB. Padding is zero.
-// The plan is computed from checkpoint and requests alone, so a cache file needs to prove only that it was made
-// for the same ones. In memory the header area stays untouched.
+//   [header, padded to 64 KiB] [matrices, each from a 64 KiB boundary] [vectors, f32, each from a 64-byte
+//   boundary, their section from a 64 KiB boundary], padded to 64 KiB. Padding is zero.
+// The plan is computed from checkpoint and requests alone, so a cache file needs to prove only that it was
+// made for the same ones. In memory the header area stays untouched.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ struct ImagePlan {
   std::vector<ImageVector> vectors;
   uint64_t vectors_offset = 0;  // section of all vectors
   uint64_t vectors_bytes = 0;
-  uint64_t header_bytes = 0;    // padded
+  uint64_t header_bytes = 0;  // padded
   uint64_t total_bytes = 0;
   int64_t packed_bytes = 0;     // matrices and vectors without padding
   Sha256Digest request_hash{};  // layout version, every request and the form it packs to

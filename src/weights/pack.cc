@@ -12,19 +12,27 @@ namespace {
 using format::Encoding;
 using format::TensorInfo;
 
-// Blocks of one row packed before the next row of the group has its turn: 16 rows of 32 records stay in L1/L2.
+// Blocks of one row packed before the next row of the group has its turn: 16 rows of 32 records stay in
+// L1/L2.
 constexpr int64_t kBlocksAtOnce = 32;
 constexpr int64_t kDenseColumnsAtOnce = 256;
 
 const char* layout_name(PackedLayout layout) {
   switch (layout) {
-    case PackedLayout::kP4H: return "P4H";
-    case PackedLayout::kP4F: return "P4F";
-    case PackedLayout::kP8H: return "P8H";
-    case PackedLayout::kP8F: return "P8F";
-    case PackedLayout::kF32: return "F32";
-    case PackedLayout::kF16: return "F16";
-    case PackedLayout::kBF16: return "BF16";
+    case PackedLayout::kP4H:
+      return "P4H";
+    case PackedLayout::kP4F:
+      return "P4F";
+    case PackedLayout::kP8H:
+      return "P8H";
+    case PackedLayout::kP8F:
+      return "P8F";
+    case PackedLayout::kF32:
+      return "F32";
+    case PackedLayout::kF16:
+      return "F16";
+    case PackedLayout::kBF16:
+      return "BF16";
   }
   return "?";
 }
@@ -63,7 +71,8 @@ RowPlace place_of(const MatrixPlan& plan, int64_t row) {
 LaneJob lane_job(const RowPlace& place, const PackedMatrix& m, int lane) {
   const TensorInfo& t = *place.tensor;
   LaneJob job{};
-  job.codes = t.bytes.data() + static_cast<size_t>(place.row * m.blocks()) * file_block_bytes(t.encoding, t.bits);
+  job.codes =
+      t.bytes.data() + static_cast<size_t>(place.row * m.blocks()) * file_block_bytes(t.encoding, t.bits);
   job.record_bytes = block_record_bytes(m.layout, m.has_min);
   job.lane = lane;
   if (t.encoding == Encoding::kMlxAffine) {
@@ -139,8 +148,9 @@ Result<const TensorInfo*> find_vector(const format::Checkpoint& checkpoint, cons
   DW_ASSIGN_OR_RETURN(const TensorInfo* t, find_tensor(checkpoint, request.tensor));
   const bool dense = t->encoding == Encoding::kDense && dense_form(*t).is_ok();
   if (!dense || t->shape.size() != 1 || t->shape[0] < 1) {
-    return invalid_argument(checkpoint.path() + ": tensor '" + t->name + "' (" + format::encoding_name(t->encoding) +
-                            ", " + shape_text(t->shape) + ") cannot be the vector '" + request.key +
+    return invalid_argument(checkpoint.path() + ": tensor '" + t->name + "' (" +
+                            format::encoding_name(t->encoding) + ", " + shape_text(t->shape) +
+                            ") cannot be the vector '" + request.key +
                             "', which must be F32, F16 or BF16 of one dimension");
   }
   return t;
@@ -166,12 +176,18 @@ Result<PackedForm> packed_form(const TensorInfo& t) {
   }
   const bool half = t.scale_dtype == DType::kF16;
   switch (t.encoding) {
-    case Encoding::kDense: return dense_form(t);
-    case Encoding::kQ4_0: return PackedForm{PackedLayout::kP4H, false, 8};
-    case Encoding::kQ4_1: return PackedForm{PackedLayout::kP4H, true, 0};
-    case Encoding::kQ5_0: return PackedForm{PackedLayout::kP8H, false, 0};
-    case Encoding::kQ5_1: return PackedForm{PackedLayout::kP8H, true, 0};
-    case Encoding::kQ8_0: return PackedForm{PackedLayout::kP8H, false, 0};
+    case Encoding::kDense:
+      return dense_form(t);
+    case Encoding::kQ4_0:
+      return PackedForm{PackedLayout::kP4H, false, 8};
+    case Encoding::kQ4_1:
+      return PackedForm{PackedLayout::kP4H, true, 0};
+    case Encoding::kQ5_0:
+      return PackedForm{PackedLayout::kP8H, false, 0};
+    case Encoding::kQ5_1:
+      return PackedForm{PackedLayout::kP8H, true, 0};
+    case Encoding::kQ8_0:
+      return PackedForm{PackedLayout::kP8H, false, 0};
     case Encoding::kMlxAffine:
       if (t.bits == 4) return PackedForm{half ? PackedLayout::kP4H : PackedLayout::kP4F, true, 0};
       return PackedForm{half ? PackedLayout::kP8H : PackedLayout::kP8F, true, -128};
@@ -195,9 +211,9 @@ Result<MatrixPlan> plan_matrix(const format::Checkpoint& checkpoint, const Matri
       plan.matrix.zero_point = form->zero_point;
       plan.matrix.cols = t->shape[1];
     } else if (!(*form == first) || t->shape[1] != plan.matrix.cols) {
-      return invalid_argument(checkpoint.path() + ": tensors '" + plan.parts[0]->name + "' (" + form_name(first) +
-                              ", " + std::to_string(plan.matrix.cols) + " columns) and '" + name + "' (" +
-                              form_name(*form) + ", " + std::to_string(t->shape[1]) +
+      return invalid_argument(checkpoint.path() + ": tensors '" + plan.parts[0]->name + "' (" +
+                              form_name(first) + ", " + std::to_string(plan.matrix.cols) + " columns) and '" +
+                              name + "' (" + form_name(*form) + ", " + std::to_string(t->shape[1]) +
                               " columns) cannot be joined in matrix '" + request.key + "'");
     }
     plan.part_begin.push_back(plan.matrix.rows);

@@ -1,6 +1,6 @@
-// Packing: tensors of a checkpoint, in whatever encoding, into the layouts of tensor/packed_matrix.h. Exact: codes
-// keep their values, f16 scales stay f16, bf16 scales widen to f32; unpacking gives the bits that decoding the
-// file's bytes gives (pack_test.cc decodes them independently).
+// Packing: tensors of a checkpoint, in whatever encoding, into the layouts of tensor/packed_matrix.h. Exact:
+// codes keep their values, f16 scales stay f16, bf16 scales widen to f32; unpacking gives the bits that
+// decoding the file's bytes gives (pack_test.cc decodes them independently).
 //
 // A plan says what becomes of one MatrixRequest; packing fills any range of its row groups, so ranges can be
 // given to threads freely. Pure apart from the output; no allocation in pack_groups.
@@ -35,9 +35,9 @@ Result<PackedForm> packed_form(const format::TensorInfo& tensor);
 
 struct MatrixPlan {
   std::string key;
-  PackedMatrix matrix;                            // data is null
-  std::vector<const format::TensorInfo*> parts;   // borrowed from the checkpoint
-  std::vector<int64_t> part_begin;                // first row of each part, then the row count
+  PackedMatrix matrix;                           // data is null
+  std::vector<const format::TensorInfo*> parts;  // borrowed from the checkpoint
+  std::vector<int64_t> part_begin;               // first row of each part, then the row count
 };
 Result<MatrixPlan> plan_matrix(const format::Checkpoint& checkpoint, const MatrixRequest& request);
 

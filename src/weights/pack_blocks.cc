@@ -14,9 +14,9 @@ namespace {
 
 using format::Encoding;
 
-constexpr size_t kLaneWord = 4;                          // bytes of one lane in a row of codes
-constexpr size_t kWordRow = kRowGroup * kLaneWord;       // one j of a record
-constexpr size_t kCodes4 = 4 * kWordRow;                 // bytes of codes in a P4 record
+constexpr size_t kLaneWord = 4;                     // bytes of one lane in a row of codes
+constexpr size_t kWordRow = kRowGroup * kLaneWord;  // one j of a record
+constexpr size_t kCodes4 = 4 * kWordRow;            // bytes of codes in a P4 record
 constexpr size_t kCodes8 = 8 * kWordRow;
 
 uint32_t load32(const uint8_t* p) {
@@ -38,8 +38,8 @@ void store_float(uint8_t* record, size_t codes, int index, int lane, float value
   std::memcpy(record + codes + static_cast<size_t>(index * kRowGroup + lane) * 4, &value, 4);
 }
 
-// GGUF 4-bit blocks: byte i holds input i (low) and input i + 16 (high). A packed word j wants inputs 8j..8j+3 in
-// its low nibbles and 8j+4..8j+7 in its high ones.
+// GGUF 4-bit blocks: byte i holds input i (low) and input i + 16 (high). A packed word j wants inputs
+// 8j..8j+3 in its low nibbles and 8j+4..8j+7 in its high ones.
 void store_codes_4(uint8_t* record, int lane, const uint8_t* qs) {
   constexpr uint32_t kLow = 0x0f0f0f0fu;
   constexpr uint32_t kHigh = 0xf0f0f0f0u;
@@ -172,26 +172,40 @@ void pack_mlx_8(const LaneJob& job) {
 
 PackBlocks pack_blocks_of(Encoding encoding, int bits) {
   switch (encoding) {
-    case Encoding::kQ4_0: return &pack_q4_0;
-    case Encoding::kQ4_1: return &pack_q4_1;
-    case Encoding::kQ5_0: return &pack_q5_0;
-    case Encoding::kQ5_1: return &pack_q5_1;
-    case Encoding::kQ8_0: return &pack_q8_0;
-    case Encoding::kMlxAffine: return bits == 4 ? &pack_mlx_4 : &pack_mlx_8;
-    case Encoding::kDense: break;
+    case Encoding::kQ4_0:
+      return &pack_q4_0;
+    case Encoding::kQ4_1:
+      return &pack_q4_1;
+    case Encoding::kQ5_0:
+      return &pack_q5_0;
+    case Encoding::kQ5_1:
+      return &pack_q5_1;
+    case Encoding::kQ8_0:
+      return &pack_q8_0;
+    case Encoding::kMlxAffine:
+      return bits == 4 ? &pack_mlx_4 : &pack_mlx_8;
+    case Encoding::kDense:
+      break;
   }
   DW_CHECK(false, "dense tensors have no blocks");
 }
 
 size_t file_block_bytes(Encoding encoding, int bits) {
   switch (encoding) {
-    case Encoding::kQ4_0: return 18;
-    case Encoding::kQ4_1: return 20;
-    case Encoding::kQ5_0: return 22;
-    case Encoding::kQ5_1: return 24;
-    case Encoding::kQ8_0: return 34;
-    case Encoding::kMlxAffine: return static_cast<size_t>(bits) * 4;
-    case Encoding::kDense: break;
+    case Encoding::kQ4_0:
+      return 18;
+    case Encoding::kQ4_1:
+      return 20;
+    case Encoding::kQ5_0:
+      return 22;
+    case Encoding::kQ5_1:
+      return 24;
+    case Encoding::kQ8_0:
+      return 34;
+    case Encoding::kMlxAffine:
+      return static_cast<size_t>(bits) * 4;
+    case Encoding::kDense:
+      break;
   }
   DW_CHECK(false, "dense tensors have no blocks");
 }

@@ -57,7 +57,8 @@ class PackTest : public ::testing::TestWithParam<Case> {
     for (int64_t r = 0; r < t.shape[0]; ++r) {
       unpack_row(m, first + r, row.data());
       for (int64_t k = 0; k < m.cols; ++k) {
-        ASSERT_EQ(f32_bits(row[static_cast<size_t>(k)]), f32_bits(decode(t, r * m.cols + k))) << r << "," << k;
+        ASSERT_EQ(f32_bits(row[static_cast<size_t>(k)]), f32_bits(decode(t, r * m.cols + k)))
+            << r << "," << k;
       }
     }
   }
@@ -128,7 +129,8 @@ TEST(PackErrors, NameTensorsAndReasons) {
   for (const Bad& b : bad) {
     const Status status = plan_matrix(model, b.request).status();
     EXPECT_EQ(status.code(), b.code);
-    for (const char* word : b.words) EXPECT_NE(status.message().find(word), std::string::npos) << status.message();
+    for (const char* word : b.words)
+      EXPECT_NE(status.message().find(word), std::string::npos) << status.message();
   }
   EXPECT_EQ(vector_length(model, {"v", "vector"}).value(), 64);
   EXPECT_EQ(vector_length(model, {"v", "matrix"}).status().code(), Code::kInvalidArgument);

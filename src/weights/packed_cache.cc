@@ -11,8 +11,8 @@ namespace {
 constexpr char kMagic[8] = {'D', 'W', 'P', 'A', 'C', 'K', '\r', '\n'};
 constexpr uint32_t kCacheVersion = 1;
 
-// Header: this, then for each section (matrices, then the vectors) offset, size, checksum as u64, then SHA-256 of
-// all of it. Little-endian.
+// Header: this, then for each section (matrices, then the vectors) offset, size, checksum as u64, then
+// SHA-256 of all of it. Little-endian.
 struct FixedHeader {
   char magic[8];
   uint32_t cache_version;
@@ -78,16 +78,20 @@ Status check_header(const ImagePlan& plan, std::span<const uint8_t> bytes, std::
                      std::to_string(plan.total_bytes));
   }
   std::memcpy(&have, bytes.data(), sizeof(have));
-  if (std::memcmp(have.magic, want.magic, sizeof(have.magic)) != 0) return data_loss("it is not a packed cache file");
+  if (std::memcmp(have.magic, want.magic, sizeof(have.magic)) != 0)
+    return data_loss("it is not a packed cache file");
   if (have.cache_version != want.cache_version || have.layout_version != want.layout_version) {
     return failed_precondition("another version of the packed layout wrote it");
   }
-  if (std::memcmp(have.fingerprint, want.fingerprint, 32) != 0) return failed_precondition("it is another model's");
-  if (std::memcmp(have.requests, want.requests, 32) != 0) return failed_precondition("it holds other matrices");
+  if (std::memcmp(have.fingerprint, want.fingerprint, 32) != 0)
+    return failed_precondition("it is another model's");
+  if (std::memcmp(have.requests, want.requests, 32) != 0)
+    return failed_precondition("it holds other matrices");
   if (std::memcmp(have.stamp, want.stamp, 32) != 0) {
     return failed_precondition("the model's files were replaced or written to since");
   }
-  if (have.total_bytes != want.total_bytes || have.sections != want.sections) return data_loss("its sizes are wrong");
+  if (have.total_bytes != want.total_bytes || have.sections != want.sections)
+    return data_loss("its sizes are wrong");
 
   std::vector<Section> sections = sections_of(plan);
   const size_t hashed = sizeof(have) + sections.size() * sizeof(Section);
@@ -113,14 +117,15 @@ uint64_t cache_header_bytes(size_t matrices) {
 
 std::string cache_path(const ImagePlan& plan, const std::string& cache_dir) {
   const std::string requests = hex(plan.request_hash);
-  return cache_dir + "/packed/" + plan.checkpoint->fingerprint_hex().substr(0, 32) + "-" + requests.substr(0, 16) +
-         ".dwpack";
+  return cache_dir + "/packed/" + plan.checkpoint->fingerprint_hex().substr(0, 32) + "-" +
+         requests.substr(0, 16) + ".dwpack";
 }
 
-Result<std::shared_ptr<const os::MappedFile>> open_cache(const ImagePlan& plan, const std::string& path, bool verify,
-                                                         int threads) {
+Result<std::shared_ptr<const os::MappedFile>> open_cache(const ImagePlan& plan, const std::string& path,
+                                                         bool verify, int threads) {
   DW_ASSIGN_OR_RETURN(auto file, os::MappedFile::open(path));
-  if (file->stamp().owner != os::effective_user()) return permission_denied(path + ": belongs to another user");
+  if (file->stamp().owner != os::effective_user())
+    return permission_denied(path + ": belongs to another user");
   if ((file->stamp().mode & 022u) != 0) return permission_denied(path + ": others may write to it");
   std::vector<Section> sections;
   if (Status status = check_header(plan, file->bytes(), &sections); !status.is_ok()) {
@@ -130,7 +135,8 @@ Result<std::shared_ptr<const os::MappedFile>> open_cache(const ImagePlan& plan, 
     const std::vector<uint64_t> sums = image_checksums(plan, threads, file->bytes().data());
     for (size_t i = 0; i < sums.size(); ++i) {
       if (sums[i] == sections[i].checksum) continue;
-      const std::string what = i < plan.matrices.size() ? "'" + plan.matrices[i].plan.key + "'" : "the vectors";
+      const std::string what =
+          i < plan.matrices.size() ? "'" + plan.matrices[i].plan.key + "'" : "the vectors";
       return data_loss(path + ": the checksum of " + what + " is wrong");
     }
   }

@@ -1,5 +1,5 @@
-// parallel_for: load-time work over short-lived threads. Units are handed out by a counter, so the order is not
-// fixed; only for work whose result does not depend on it (packing moves bytes, it adds nothing up).
+// parallel_for: load-time work over short-lived threads. Units are handed out by a counter, so the order is
+// not fixed; only for work whose result does not depend on it (packing moves bytes, it adds nothing up).
 #pragma once
 
 #include <algorithm>

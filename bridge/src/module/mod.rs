@@ -41,9 +41,30 @@ pub fn prepare(wasm: &[u8]) -> Result<Prepared> {
         let what = format!("export '{}': names that begin with {RESERVED} are reserved", e.name);
         return Err(Error::invalid(format!("{what} (was this module prepared before?)")));
     }
+    check_room(&scan)?;
     let report = report::json(&scan, wasm);
     let wasm = rewrite::write(&scan).map_err(malformed)?;
     Ok(Prepared { wasm, report })
+}
+
+/// What is added must not carry the module over a limit of Wasm implementations.
+fn check_room(scan: &scan::Scan) -> Result<()> {
+    const ITEMS: usize = 1_000_000;
+    const BODY_BYTES: usize = 7_654_321;
+    /// More than what `__dw_init` takes for a segment beside its offset.
+    const SEGMENT_BYTES: usize = 32;
+    let exports = scan.exports.len() + scan.state_globals().count() + 3;
+    let body: usize = scan.active_segments().map(|(_, a, _)| a.offset.len() + SEGMENT_BYTES).sum();
+    let full = [
+        ("types", scan.types.len() + 1 > ITEMS),
+        ("functions", scan.functions.len() + 2 > ITEMS),
+        ("exports", exports > ITEMS),
+        ("active data segments", body > BODY_BYTES),
+    ];
+    match full.iter().find(|(_, over)| *over) {
+        Some((what, _)) => Err(Error::unsupported(format!("the module has too many {what} to add to them"))),
+        None => Ok(()),
+    }
 }
 
 fn check_kind(wasm: &[u8]) -> Result<()> {

@@ -41,7 +41,7 @@ const fn family(names: &'static [&'static str], patterns: &'static [&'static str
 static FAMILIES: &[Family] = &[
     family(&["default", ""], &[PUNCTUATION, GPT2, DIGITS, THREE_DIGITS]),
     family(
-        &["gpt-2", "phi-2", "mpt", "olmo", "jais", "exaone4", "roberta-bpe", "jina-es", "jina-de", "gigachat"],
+        &["gpt-2", "phi-2", "mpt", "olmo", "jais", "exaone4", "jina-es", "jina-de", "gigachat"],
         &[GPT2],
     ),
     family(
@@ -49,7 +49,7 @@ static FAMILIES: &[Family] = &[
         &[DIGIT, GPT2],
     ),
     family(&["falcon"], &[PUNCTUATION_AND_TICK, GPT2, THREE_DIGITS]),
-    family(&["qwen2", "stablelm2", "deepseek-r1-qwen", "megrez", "hunyuan-dense"], &[QWEN2]),
+    family(&["qwen2", "stablelm2", "deepseek-r1-qwen", "megrez", "kormo"], &[QWEN2]),
     family(&["qwen35"], &[QWEN35]),
     Family {
         names: &["llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "lfm2"],
@@ -57,7 +57,8 @@ static FAMILIES: &[Family] = &[
         ignore_merges: true,
         add_bos: true,
     },
-    family(&["dbrx", "smaug-bpe", "chatglm-bpe", "glm4"], &[LLAMA3]),
+    family(&["dbrx", "smaug-bpe", "chatglm-bpe"], &[LLAMA3]),
+    Family { names: &["glm4"], patterns: &[LLAMA3], ignore_merges: true, add_bos: false },
     Family { names: &["tekken"], patterns: &[TEKKEN], ignore_merges: true, add_bos: true },
     family(&["gpt-4o", "llama4"], &[GPT4O]),
 ];

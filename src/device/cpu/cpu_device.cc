@@ -1,5 +1,6 @@
 #include "device/cpu/cpu_device.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -61,16 +62,20 @@ Result<const kernels::KernelTable*> choose_table(std::string isa) {
 }  // namespace
 
 Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const CpuOptions& options) {
-  DW_ASSIGN_OR_RETURN(const kernels::KernelTable* table, choose_table(options.isa));
+  const kernels::KernelTable* table = options.table;
+  if (table == nullptr) {
+    DW_ASSIGN_OR_RETURN(table, choose_table(options.isa));
+  }
   if (options.threads < 0 || options.threads > kMaxThreads) {
     return invalid_argument("thread count " + std::to_string(options.threads) + " is outside 1.." +
                             std::to_string(kMaxThreads));
   }
   const int threads = options.threads > 0 ? options.threads : std::min(os::usable_cores(), kMaxThreads);
-  return std::unique_ptr<CpuDevice>(new CpuDevice(*table, threads));
+  return std::unique_ptr<CpuDevice>(new CpuDevice(*table, threads, options.wake_ns));
 }
 
-CpuDevice::CpuDevice(const kernels::KernelTable& table, int threads) : table_(table), pool_(threads) {
+CpuDevice::CpuDevice(const kernels::KernelTable& table, int threads, double wake_ns)
+    : table_(table), pool_(threads), wake_ns_(wake_ns) {
   info_.name = "cpu";
   info_.description = std::string(table.isa) + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
   info_.isa = table.isa;

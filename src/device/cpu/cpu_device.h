@@ -24,6 +24,8 @@ namespace driftwood::device {
 struct CpuOptions {
   int threads = 0;  // 0: one per usable physical core
   std::string isa;  // "ref", "avx2", "avx512"; "": DRIFTWOOD_CPU, else the best this processor has
+  double wake_ns = 2000.0;  // estimated work that is worth one more worker; 0 (tests): wake all of them always
+  const kernels::KernelTable* table = nullptr;  // kernels of one's own instead of isa (tests)
 };
 
 class CpuDevice final : public Device {
@@ -41,12 +43,14 @@ class CpuDevice final : public Device {
 
   const kernels::KernelTable& table() const { return table_; }
   WorkerPool& pool() { return pool_; }
+  double wake_ns() const { return wake_ns_; }
 
  private:
-  CpuDevice(const kernels::KernelTable& table, int threads);
+  CpuDevice(const kernels::KernelTable& table, int threads, double wake_ns);
 
   const kernels::KernelTable& table_;
   WorkerPool pool_;
+  double wake_ns_;
   DeviceInfo info_;
 };
 

@@ -10,10 +10,7 @@ namespace {
 
 using kernels::KernelTable;
 
-// A worker is worth waking for this much work. Estimates below are in nanoseconds of one thread, by rule of thumb:
-// they decide who works, never what comes out.
-constexpr double kWorthWakingNs = 2000.0;
-
+// Estimates of work are in nanoseconds of one thread, by rule of thumb: they decide who works, never what comes out.
 enum class Split { kRanges, kInterleaved };
 
 // Runs body(begin, end) over [0, units) on as many workers as the work is worth.
@@ -21,7 +18,8 @@ template <typename Body>
 void split(CpuStream& stream, int64_t units, double work_ns, Split how, const Body& body) {
   if (units <= 0) return;
   WorkerPool& pool = stream.cpu().pool();
-  const double worth = std::min(work_ns / kWorthWakingNs, 1.0 * kMaxThreads);
+  const double wake_ns = stream.cpu().wake_ns();
+  const double worth = wake_ns > 0.0 ? std::min(work_ns / wake_ns, 1.0 * kMaxThreads) : kMaxThreads;
   const int64_t workers = std::min<int64_t>({pool.threads(), units, static_cast<int64_t>(worth)});
   if (workers <= 1) {
     body(int64_t{0}, units);
@@ -131,7 +129,7 @@ Status attention(Stream& stream, const AttentionArgs& args) {
   const int64_t run_units = args.tokens * kv_heads * runs;
   const int64_t floats = args.tokens * args.heads * runs * (dim + 2);
   const int threads = cpu_stream.cpu().pool().threads();
-  if (threads > 1 && tiles < 4 * threads && run_units > tiles && work_ns >= 2 * kWorthWakingNs &&
+  if (threads > 1 && tiles < 4 * threads && run_units > tiles && work_ns >= 2 * cpu_stream.cpu().wake_ns() &&
       args.tokens <= kSplitRows && floats <= kSplitFloats) {
     float* partials = cpu_stream.partials(static_cast<size_t>(floats));
     split(cpu_stream, run_units, work_ns, Split::kInterleaved, [&](int64_t begin, int64_t end) {

@@ -55,21 +55,21 @@ static void dense_direct(const MatmulArgs& args, int64_t begin, int64_t end) {
   const int tokens = static_cast<int>(args.tokens);
   const int64_t k = args.weight.cols;
   constexpr int64_t kStride = kRowGroup * Tile::kElementBytes;
-  alignas(64) float acc[2 * kMaxDenseTokens * kRowGroup], totals[2][kMaxDenseTokens * kRowGroup];
+  alignas(64) float part[2 * kMaxDenseTokens * kRowGroup], totals[2 * kMaxDenseTokens * kRowGroup];
   for (int64_t g = begin; g < end; g += 2) {
     const int groups = end - g < 2 ? 1 : 2;
     const uint8_t* w = args.weight.data + g * k * kStride;
     for (int64_t from = 0; from < k; from += kSegment) {
       const int64_t count = k - from < kSegment ? k - from : kSegment;
+      float* acc = from == 0 ? totals : part;
       if (groups == 2) {
         run_dense<Tile, 2>(tokens, w + from * kStride, kStride, k * kStride, args.x + from, k, count, acc);
       } else {
         run_dense<Tile, 1>(tokens, w + from * kStride, kStride, 0, args.x + from, k, count, acc);
       }
-      for (int i = 0; i < groups; ++i) {
-        fold_segment(args, 0, g + i, tokens, from == 0, from + count == k, acc + i * tokens * kRowGroup, totals[i]);
-      }
+      if (from != 0) add_part(groups * tokens, part, totals);
     }
+    for (int i = 0; i < groups; ++i) write_totals(args, 0, g + i, tokens, totals + i * tokens * kRowGroup);
   }
 }
 
@@ -80,12 +80,14 @@ static void dense_segment(const MatmulArgs& args, int64_t group, int64_t from, i
   const int64_t count = k - from < kSegment ? k - from : kSegment;
   constexpr int64_t kStride = kRowGroup * Tile::kElementBytes;
   const uint8_t* w = args.weight.data + (group * k + from) * kStride;
-  alignas(64) float acc[kMaxDenseTokens * kRowGroup];
+  alignas(64) float part[kMaxDenseTokens * kRowGroup];
   int tiles = (tokens + Tile::kTokens - 1) / Tile::kTokens;
   for (int t = 0; t < tokens; --tiles) {
     const int size = (tokens - t + tiles - 1) / tiles;
-    run_dense<Tile, 1>(size, w, kStride, 0, args.x + (token + t) * k + from, k, count, acc);
-    fold_segment(args, token + t, group, size, from == 0, from + count == k, acc, totals + t * kRowGroup);
+    float* total = totals + t * kRowGroup;
+    run_dense<Tile, 1>(size, w, kStride, 0, args.x + (token + t) * k + from, k, count, from == 0 ? total : part);
+    if (from != 0) add_part(size, part, total);
+    if (from + count == k) write_totals(args, token + t, group, size, total);
     t += size;
   }
 }

@@ -30,14 +30,15 @@ struct alignas(64) WeightPanel {
   float m[kSegmentBlocks][kRowGroup];
 };
 
-// The activations of a tile's tokens at the start of a segment. The strides are those of whole rows.
+// The activations of a tile's tokens at the start of a segment. The codes stay where they are; what a block has
+// one of is copied side by side, so that a tile needs one pointer for all of it.
 struct TileInput {
   const int8_t* q;
-  const float* d;
-  const float* s;
-  int64_t q_stride;       // K
-  int64_t block_stride;   // K / 32
-  // -isum * offset, where offset is what has to be taken off every code; only filled if the tile wants it.
+  int64_t q_stride;  // K
+  int first;         // index of the segment's first block below
+  alignas(64) float d[kMaxTileTokens][kSegmentBlocks];
+  alignas(64) float s[kMaxTileTokens][kSegmentBlocks];
+  // -isum * offset, where offset is what has to be taken off every code; only filled if it is not 0.
   alignas(64) int32_t correction[kMaxTileTokens][kSegmentBlocks];
 };
 
@@ -47,42 +48,50 @@ struct TileWeights {
   int blocks;                // of this segment, 1..16
 };
 
+// Copies whole lines of 16 even for a short last segment, by taking the 16 that end with it: a copy of fixed size
+// costs a few instructions, one of any size costs more than the arithmetic of a short segment.
 static DW_ALWAYS_INLINE void load_tile_input(const MatmulArgs& args, int64_t token, int64_t block, int tokens,
                                              int blocks, int32_t offset, TileInput& input) {
   const int64_t k = args.weight.cols, row_blocks = k / kQuantBlock;
   input.q = args.q8.q + token * k + block * kQuantBlock;
-  input.d = args.q8.d + token * row_blocks + block;
-  input.s = args.q8.s + token * row_blocks + block;
   input.q_stride = k;
-  input.block_stride = row_blocks;
-  if (offset == 0) return;
+  const bool whole = row_blocks >= kSegmentBlocks;
+  input.first = whole ? kSegmentBlocks - blocks : 0;
   for (int t = 0; t < tokens; ++t) {
-    const int32_t* isum = args.q8.isum + (token + t) * row_blocks + block;
-    for (int b = 0; b < blocks; ++b) input.correction[t][b] = -offset * isum[b];
+    const int64_t at = (token + t) * row_blocks + block - input.first;
+    if (whole) {
+      for (int b = 0; b < kSegmentBlocks; ++b) input.d[t][b] = args.q8.d[at + b];
+      for (int b = 0; b < kSegmentBlocks; ++b) input.s[t][b] = args.q8.s[at + b];
+      if (offset == 0) continue;
+      for (int b = 0; b < kSegmentBlocks; ++b) input.correction[t][b] = -offset * args.q8.isum[at + b];
+    } else {
+      for (int b = 0; b < blocks; ++b) {
+        input.d[t][b] = args.q8.d[at + b];
+        input.s[t][b] = args.q8.s[at + b];
+        input.correction[t][b] = -offset * args.q8.isum[at + b];
+      }
+    }
   }
 }
 
-// Folds a segment's accumulators into the totals; the last segment goes on to the output with the bias.
-static DW_ALWAYS_INLINE void fold_segment(const MatmulArgs& args, int64_t token, int64_t group, int tokens,
-                                          bool first, bool last, const float* acc, float* totals) {
+// total = total + part, 16 rows of each token.
+static DW_ALWAYS_INLINE void add_part(int tokens, const float* part, float* total) {
+  for (int i = 0; i < tokens * kRowGroup; ++i) total[i] = total[i] + part[i];
+}
+
+// Totals of a tile to the output, with the bias; rows past the matrix are left out.
+static DW_ALWAYS_INLINE void write_totals(const MatmulArgs& args, int64_t token, int64_t group, int tokens,
+                                          const float* totals) {
   const int64_t row = group * kRowGroup;
   const int64_t rows = args.weight.rows - row < kRowGroup ? args.weight.rows - row : kRowGroup;
-  for (int t = 0; t < tokens; ++t) {
-    float* total = totals + t * kRowGroup;
-    const float* part = acc + t * kRowGroup;
-    if (first) {
-      for (int i = 0; i < kRowGroup; ++i) total[i] = part[i];
-    } else {
-      for (int i = 0; i < kRowGroup; ++i) total[i] = total[i] + part[i];
-    }
-    if (!last) continue;
-    float* out = args.out + (token + t) * args.out_stride + row;
+  float* out = args.out + token * args.out_stride + row;
+  for (int t = 0; t < tokens; ++t, out += args.out_stride, totals += kRowGroup) {
     if (rows == kRowGroup && args.bias == nullptr) {
-      for (int i = 0; i < kRowGroup; ++i) out[i] = total[i];
+      for (int i = 0; i < kRowGroup; ++i) out[i] = totals[i];
     } else if (args.bias == nullptr) {
-      for (int64_t i = 0; i < rows; ++i) out[i] = total[i];
+      for (int64_t i = 0; i < rows; ++i) out[i] = totals[i];
     } else {
-      for (int64_t i = 0; i < rows; ++i) out[i] = total[i] + args.bias[row + i];
+      for (int64_t i = 0; i < rows; ++i) out[i] = totals[i] + args.bias[row + i];
     }
   }
 }
@@ -124,16 +133,17 @@ static void matmul_direct(const MatmulArgs& args, int64_t begin, int64_t end) {
   const int64_t blocks = args.weight.cols / kQuantBlock;
   const int64_t group_bytes = blocks * static_cast<int64_t>(Tile::kRecordBytes);
   TileInput input;
-  alignas(64) float acc[kMaxTileTokens * kRowGroup], totals[kMaxTileTokens * kRowGroup];
+  alignas(64) float part[kMaxTileTokens * kRowGroup], totals[kMaxTileTokens * kRowGroup];
   for (int64_t g = begin; g < end; ++g) {
     const uint8_t* records = args.weight.data + g * group_bytes;
     for (int64_t b = 0; b < blocks; b += kSegmentBlocks) {
       const int count = static_cast<int>(blocks - b < kSegmentBlocks ? blocks - b : kSegmentBlocks);
       load_tile_input(args, 0, b, tokens, count, args.weight.zero_point + Tile::kOffset, input);
       const TileWeights weights{records + b * static_cast<int64_t>(Tile::kRecordBytes), nullptr, count};
-      run_tile<Tile, false>(tokens, weights, input, acc);
-      fold_segment(args, 0, g, tokens, b == 0, b + count == blocks, acc, totals);
+      run_tile<Tile, false>(tokens, weights, input, b == 0 ? totals : part);
+      if (b != 0) add_part(tokens, part, totals);
     }
+    write_totals(args, 0, g, tokens, totals);
   }
 }
 
@@ -147,13 +157,15 @@ static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, 
   Tile::unpack(records, count, panel);
   const TileWeights weights{records, &panel, count};
   TileInput input;
-  alignas(64) float acc[kMaxTileTokens * kRowGroup];
+  alignas(64) float part[kMaxTileTokens * kRowGroup];
   int tiles = (tokens + Tile::kTokens - 1) / Tile::kTokens;
   for (int t = 0; t < tokens; --tiles) {  // tiles of equal size, as far as that goes
     const int size = (tokens - t + tiles - 1) / tiles;
     load_tile_input(args, token + t, block, size, count, args.weight.zero_point + Tile::kOffset, input);
-    run_tile<Tile, true>(size, weights, input, acc);
-    fold_segment(args, token + t, group, size, block == 0, block + count == blocks, acc, totals + t * kRowGroup);
+    float* total = totals + t * kRowGroup;
+    run_tile<Tile, true>(size, weights, input, block == 0 ? total : part);
+    if (block != 0) add_part(size, part, total);
+    if (block + count == blocks) write_totals(args, token + t, group, size, total);
     t += size;
   }
 }

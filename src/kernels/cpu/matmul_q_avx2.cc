@@ -42,6 +42,9 @@ DW_ALWAYS_INLINE __m256 load_scales(const uint8_t* record, int index, int half) 
   }
 }
 
+// Keeps an integer sum where it is: compilers like to regroup integer additions, do all products first and spill.
+DW_ALWAYS_INLINE void pin(__m256i& sum) { asm("" : "+x"(sum)); }
+
 template <int kTokens>
 using BlockSums = __m256i[kTokens][2];
 
@@ -71,6 +74,8 @@ DW_ALWAYS_INLINE void block_sums_p4(const uint8_t* codes, const int8_t* q, int64
         const __m256i x = broadcast4(q + t * q_stride + 8 * j + 4 * quad);
         sums[t][0] = _mm256_add_epi16(sums[t][0], _mm256_maddubs_epi16(w[quad][0], x));
         sums[t][1] = _mm256_add_epi16(sums[t][1], _mm256_maddubs_epi16(w[quad][1], x));
+        pin(sums[t][0]);
+        pin(sums[t][1]);
       }
     }
   }
@@ -100,6 +105,7 @@ DW_ALWAYS_INLINE void block_sums_p8(const uint8_t* codes, const uint8_t* magnitu
         const __m256i x = _mm256_sign_epi8(broadcast4(q + t * q_stride + 4 * j), w);
         const __m256i pairs = _mm256_maddubs_epi16(magnitude, x);
         sums[t][half] = _mm256_add_epi32(sums[t][half], _mm256_madd_epi16(pairs, ones));
+        pin(sums[t][half]);
       }
     }
   }
@@ -187,10 +193,9 @@ struct Tile {
 
   static DW_ALWAYS_INLINE __m256 add_block(__m256i sum, __m256 d, __m256 m, const TileInput& input, int t, int b,
                                            __m256 acc) {
-    if constexpr (kCorrected) sum = _mm256_add_epi32(sum, _mm256_set1_epi32(input.correction[t][b]));
-    const int64_t at = t * input.block_stride + b;
-    acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(input.d[at])), acc);
-    if constexpr (kMin) acc = _mm256_fmadd_ps(m, _mm256_set1_ps(input.s[at]), acc);
+    if constexpr (kCorrected) sum = _mm256_add_epi32(sum, _mm256_set1_epi32(input.correction[t][input.first + b]));
+    acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(input.d[t][input.first + b])), acc);
+    if constexpr (kMin) acc = _mm256_fmadd_ps(m, _mm256_set1_ps(input.s[t][input.first + b]), acc);
     return acc;
   }
 };

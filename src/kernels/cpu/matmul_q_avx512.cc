@@ -103,15 +103,14 @@ struct Tile {
       }
 #pragma GCC unroll 8
       for (int t = 0; t < kCount; ++t) {
-        __m512i sum = kCorrected ? _mm512_set1_epi32(input.correction[t][b]) : _mm512_setzero_si512();
+        __m512i sum = kCorrected ? _mm512_set1_epi32(input.correction[t][input.first + b]) : _mm512_setzero_si512();
 #pragma GCC unroll 8
         for (int j = 0; j < 8; ++j) {
           sum = _mm512_dpbusd_epi32(sum, w[j], broadcast4(q + t * input.q_stride + 4 * j));
         }
-        const int64_t at = t * input.block_stride + b;
-        const __m512 scale = _mm512_mul_ps(d, _mm512_set1_ps(input.d[at]));
+        const __m512 scale = _mm512_mul_ps(d, _mm512_set1_ps(input.d[t][input.first + b]));
         acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, acc[t]);
-        if constexpr (kMin) acc[t] = _mm512_fmadd_ps(m, _mm512_set1_ps(input.s[at]), acc[t]);
+        if constexpr (kMin) acc[t] = _mm512_fmadd_ps(m, _mm512_set1_ps(input.s[t][input.first + b]), acc[t]);
       }
     }
 #pragma GCC unroll 8

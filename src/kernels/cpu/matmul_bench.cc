@@ -1,0 +1,145 @@
+// Matrix kernels against the machine: GMAC/s of a prompt's matmuls on one thread, GB/s of a decode step's on one
+// and two threads beside the read bandwidth the same threads reach.
+//
+//   matmul_bench [avx2|avx512] [seconds per figure]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "kernels/cpu/matmul_kernels.h"
+
+namespace driftwood::kernels {
+namespace {
+
+using Matmul = void (*)(const MatmulArgs&, int64_t, int64_t);
+using Clock = std::chrono::steady_clock;
+
+struct alignas(64) Line {
+  uint8_t bytes[64];
+};
+
+struct Layout {
+  const char* name;
+  PackedLayout layout;
+  bool has_min;
+  int zero_point;
+};
+
+constexpr Layout kLayouts[] = {{"Q4_1", PackedLayout::kP4H, true, 0},  {"Q4_0", PackedLayout::kP4H, false, 8},
+                               {"Q8_0", PackedLayout::kP8H, false, 0}, {"f16", PackedLayout::kF16, false, 0},
+                               {"bf16", PackedLayout::kBF16, false, 0}, {"f32", PackedLayout::kF32, false, 0}};
+
+// Bytes 0x2c everywhere: codes 12 and 2, scales and dense weights small normal numbers in every format.
+struct Work {
+  Work(const Layout& layout, int64_t n, int64_t k, int64_t tokens)
+      : q(tokens * k, 3), d(tokens * k / 32, 0.01f), s(d), isum(tokens * k / 32, 96), x(tokens * k, 0.5f),
+        out(tokens * n) {
+    args.tokens = tokens;
+    args.weight = {layout.layout, layout.has_min, layout.zero_point, n, k, nullptr};
+    weights.resize(args.weight.size_bytes() / 64 + 1);
+    std::memset(weights.data(), 0x2c, weights.size() * 64);
+    args.weight.data = reinterpret_cast<const uint8_t*>(weights.data());
+    args.q8 = {q.data(), d.data(), s.data(), isum.data()};
+    args.x = x.data();
+    args.bias = nullptr;
+    args.out = out.data();
+    args.out_stride = n;
+  }
+  MatmulArgs args;
+  std::vector<Line> weights;
+  std::vector<int8_t> q;
+  std::vector<float> d, s;
+  std::vector<int32_t> isum;
+  std::vector<float> x, out;
+};
+
+// The best of repeated runs, in seconds: the least disturbed one.
+template <class F>
+double best_seconds(double budget, F run) {
+  double best = 1e9;
+  const auto start = Clock::now();
+  do {
+    const auto from = Clock::now();
+    run();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - from).count());
+  } while (std::chrono::duration<double>(Clock::now() - start).count() < budget);
+  return best;
+}
+
+template <class F>
+void on_threads(int threads, F part) {
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back([&part, i] { part(i); });
+  part(0);
+  for (std::thread& t : others) t.join();
+}
+
+void bench_gemm(Matmul matmul, double budget) {
+  constexpr int64_t kShapes[][2] = {{1536, 576}, {576, 1536}, {8192, 2048}};
+  for (const Layout& layout : kLayouts) {
+    for (const auto& [n, k] : kShapes) {
+      for (int64_t tokens : {8, 512}) {
+        Work w(layout, n, k, tokens);
+        const double s = best_seconds(budget, [&] { matmul(w.args, 0, w.args.weight.groups()); });
+        std::printf("gemm %-5s N %5ld K %5ld T %3ld  %7.1f GMAC/s\n", layout.name, static_cast<long>(n),
+                    static_cast<long>(k), static_cast<long>(tokens), static_cast<double>(n * k * tokens) / s * 1e-9);
+      }
+    }
+  }
+}
+
+void bench_gemv(Matmul matmul, double budget) {
+  for (const Layout& layout : kLayouts) {
+    const int64_t k = 2048, n = layout.layout <= PackedLayout::kP4F ? 131072 : 65536;
+    for (int64_t tokens : {1, 4}) {
+      Work w(layout, n, k, tokens);
+      for (int threads : {1, 2}) {
+        const int64_t groups = w.args.weight.groups();
+        const double s = best_seconds(budget, [&] {
+          on_threads(threads, [&](int i) { matmul(w.args, groups * i / threads, groups * (i + 1) / threads); });
+        });
+        std::printf("gemv %-5s N %6ld K %ld T %ld  %d threads  %6.1f GB/s\n", layout.name, static_cast<long>(n),
+                    static_cast<long>(k), static_cast<long>(tokens), threads,
+                    static_cast<double>(w.args.weight.size_bytes()) / s * 1e-9);
+      }
+    }
+  }
+}
+
+// Sums of 64-bit words, enough chains to be bound by memory.
+void bench_read(double budget) {
+  std::vector<uint64_t> data(256 * 1024 * 1024 / 8, 1);
+  for (int threads : {1, 2}) {
+    uint64_t sums[2] = {};
+    const double s = best_seconds(budget, [&] {
+      on_threads(threads, [&](int i) {
+        const size_t part = data.size() / threads;
+        const uint64_t* p = data.data() + part * i;
+        uint64_t a[16] = {};
+        for (size_t j = 0; j < part; j += 16) {
+          for (size_t c = 0; c < 16; ++c) a[c] += p[j + c];
+        }
+        for (uint64_t v : a) sums[i] += v;
+      });
+    });
+    std::printf("read %d threads  %6.1f GB/s (check %lu)\n", threads, static_cast<double>(data.size()) * 8 / s * 1e-9,
+                static_cast<unsigned long>(sums[0] + sums[1]));
+  }
+}
+
+}  // namespace
+}  // namespace driftwood::kernels
+
+int main(int argc, char** argv) {
+  using namespace driftwood::kernels;
+  const bool wide = argc > 1 && std::strcmp(argv[1], "avx512") == 0;
+  const double budget = argc > 2 ? std::atof(argv[2]) : 0.3;
+  bench_read(budget);
+  bench_gemm(wide ? avx512::matmul : avx2::matmul, budget);
+  bench_gemv(wide ? avx512::matmul : avx2::matmul, budget);
+}
