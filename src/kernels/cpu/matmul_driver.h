@@ -4,13 +4,13 @@
 // is the segment's accumulators, which this file adds up in order (docs/numerics.md). Two ways through the
 // work:
 //   direct  few tokens: the weights stream past once, straight from the packed matrix;
-//   panel   many tokens: a segment of a row group is unpacked once into an 8 KiB panel in L1 and used by
-//   every
+//   panel   many tokens: a segment of a row group is unpacked once into a panel in L1 (8 or 16 KiB) and used
+//   by every
 //           token of a chunk. Chunks are sized so that their int8 activations stay in L2.
 // Both give the same bits, because a tile computes each (token, row) by itself.
 //
 // Everything is a static template, so that the objects of two instruction sets never share a symbol.
-// Stack: the panel, the chunk's totals and one tile's accumulators, about 24 KiB.
+// Stack: the panel, the chunk's totals and one tile's accumulators, about 28 KiB.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@ inline constexpr int64_t kChunkBytes = 256 * 1024;  // of int8 activations, half
 // One segment of one row group, ready for the tile: codes as the tile wants them, scales and minima in f32.
 struct alignas(64) WeightPanel {
   uint8_t codes[kSegment * kRowGroup];
+  uint8_t magnitudes[kSegment * kRowGroup];  // of signed codes, if the tile wants them
   float d[kSegmentBlocks][kRowGroup];
   float m[kSegmentBlocks][kRowGroup];
 };
@@ -45,7 +46,7 @@ struct TileInput {
 };
 
 struct TileWeights {
-  const uint8_t* records;    // the segment's first block record
+  const uint8_t* records;    // the segment's first block record; null in the panel way
   const WeightPanel* panel;  // null in the direct way
   int blocks;                // of this segment, 1..16
 };
@@ -99,46 +100,53 @@ static DW_ALWAYS_INLINE void write_totals(const MatmulArgs& args, int64_t token,
 }
 
 // Tile: one instruction set's arithmetic for one layout.
-//   kTokens, kDirectTokens   most tokens of a tile; most tokens of a call that still goes the direct way
-//   kRecordBytes, kOffset    of a block record; what the tile itself adds to a code (AVX-512 makes s8
-//   unsigned) kCorrects                whether it reads `correction` (else zero_point must be 0)
-//   unpack(records, blocks, panel)
-//   run<tokens, panel>(weights, input, acc)   acc[tokens][16], fully written
-template <class Tile, bool kPanel>
-static DW_ALWAYS_INLINE void run_tile(int tokens, const TileWeights& weights, const TileInput& input,
-                                      float* acc) {
+//   kTokens, kDirectTokens  most tokens of a panel's tile (at most 8); most tokens of a call that goes the
+//   direct
+//                           way (at most 4)
+//   kRecordBytes            of a block record
+//   kOffset                 what the tile itself adds to a code (AVX-512 makes s8 unsigned)
+//   PanelTile               the tile that works on the panel: one for both kinds of scales, which halves the
+//   code unpack(records, blocks, panel) run<tokens, panel>(weights, input, acc)   acc[tokens][16], fully
+//   written
+// Its last template argument says whether it reads `correction`; if not, kOffset + zero_point is 0.
+template <class Tile>
+static DW_ALWAYS_INLINE void run_direct(int tokens, const TileWeights& weights, const TileInput& input,
+                                        float* acc) {
   switch (tokens) {
     case 1:
-      Tile::template run<1, kPanel>(weights, input, acc);
-      break;
+      return Tile::template run<1, false>(weights, input, acc);
     case 2:
-      Tile::template run<2, kPanel>(weights, input, acc);
-      break;
+      return Tile::template run<2, false>(weights, input, acc);
     case 3:
-      Tile::template run<3, kPanel>(weights, input, acc);
-      break;
-    case 4:
-      Tile::template run<4, kPanel>(weights, input, acc);
-      break;
+      return Tile::template run<3, false>(weights, input, acc);
     default:
-      if constexpr (kPanel && Tile::kTokens > 4) {
-        switch (tokens) {
-          case 5:
-            Tile::template run<5, kPanel>(weights, input, acc);
-            break;
-          case 6:
-            Tile::template run<6, kPanel>(weights, input, acc);
-            break;
-          default:
-            if constexpr (Tile::kTokens > 6) {
-              if (tokens == 7) {
-                Tile::template run<7, kPanel>(weights, input, acc);
-              } else {
-                Tile::template run<8, kPanel>(weights, input, acc);
-              }
-            }
-        }
-      }
+      return Tile::template run<4, false>(weights, input, acc);
+  }
+}
+
+// Not inlined: the layouts that share a PanelTile share this.
+template <class Tile>
+[[gnu::noinline]] static void run_panel(int tokens, const TileWeights& weights, const TileInput& input,
+                                        float* acc) {
+  switch (tokens) {
+    case 1:
+      return Tile::template run<1, true>(weights, input, acc);
+    case 2:
+      return Tile::template run<2, true>(weights, input, acc);
+    case 3:
+      return Tile::template run<3, true>(weights, input, acc);
+    case 4:
+      return Tile::template run<4, true>(weights, input, acc);
+    default:
+      break;
+  }
+  if constexpr (Tile::kTokens > 4) {
+    if (tokens == 5) return Tile::template run<5, true>(weights, input, acc);
+    if (tokens == 6) return Tile::template run<6, true>(weights, input, acc);
+  }
+  if constexpr (Tile::kTokens > 6) {
+    if (tokens == 7) return Tile::template run<7, true>(weights, input, acc);
+    Tile::template run<8, true>(weights, input, acc);
   }
 }
 
@@ -146,7 +154,8 @@ template <class Tile>
 static void matmul_direct(const MatmulArgs& args, int64_t begin, int64_t end) {
   const int tokens = static_cast<int>(args.tokens);
   const int64_t blocks = args.weight.cols / kQuantBlock;
-  const int64_t group_bytes = blocks * static_cast<int64_t>(Tile::kRecordBytes);
+  constexpr int64_t kRecordBytes = static_cast<int64_t>(Tile::kRecordBytes);
+  const int64_t group_bytes = blocks * kRecordBytes;
   TileInput input;
   alignas(64) float part[kMaxTileTokens * kRowGroup], totals[kMaxTileTokens * kRowGroup];
   for (int64_t g = begin; g < end; ++g) {
@@ -154,8 +163,8 @@ static void matmul_direct(const MatmulArgs& args, int64_t begin, int64_t end) {
     for (int64_t b = 0; b < blocks; b += kSegmentBlocks) {
       const int count = static_cast<int>(blocks - b < kSegmentBlocks ? blocks - b : kSegmentBlocks);
       load_tile_input(args, 0, b, tokens, count, args.weight.zero_point + Tile::kOffset, input);
-      const TileWeights weights{records + b * static_cast<int64_t>(Tile::kRecordBytes), nullptr, count};
-      run_tile<Tile, false>(tokens, weights, input, b == 0 ? totals : part);
+      const TileWeights weights{records + b * kRecordBytes, nullptr, count};
+      run_direct<Tile>(tokens, weights, input, b == 0 ? totals : part);
       if (b != 0) add_part(tokens, part, totals);
     }
     write_totals(args, 0, g, tokens, totals);
@@ -168,10 +177,10 @@ static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, 
                           WeightPanel& panel, float* totals) {
   const int64_t blocks = args.weight.cols / kQuantBlock;
   const int count = static_cast<int>(blocks - block < kSegmentBlocks ? blocks - block : kSegmentBlocks);
-  const uint8_t* records =
-      args.weight.data + (group * blocks + block) * static_cast<int64_t>(Tile::kRecordBytes);
+  constexpr int64_t kRecordBytes = static_cast<int64_t>(Tile::kRecordBytes);
+  const uint8_t* records = args.weight.data + (group * blocks + block) * kRecordBytes;
   Tile::unpack(records, count, panel);
-  const TileWeights weights{records, &panel, count};
+  const TileWeights weights{nullptr, &panel, count};
   TileInput input;
   alignas(64) float part[kMaxTileTokens * kRowGroup];
   int tiles = (tokens + Tile::kTokens - 1) / Tile::kTokens;
@@ -179,7 +188,7 @@ static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, 
     const int size = (tokens - t + tiles - 1) / tiles;
     load_tile_input(args, token + t, block, size, count, args.weight.zero_point + Tile::kOffset, input);
     float* total = totals + t * kRowGroup;
-    run_tile<Tile, true>(size, weights, input, block == 0 ? total : part);
+    run_panel<typename Tile::PanelTile>(size, weights, input, block == 0 ? total : part);
     if (block != 0) add_part(size, part, total);
     if (block + count == blocks) write_totals(args, token + t, group, size, total);
     t += size;

@@ -117,6 +117,7 @@ DW_ALWAYS_INLINE void block_sums_p8(const uint8_t* codes, const uint8_t* magnitu
 template <PackedLayout kLayout, bool kMin, bool kCorrected>
 struct Tile {
   static constexpr bool kFour = four_bit(kLayout);
+  using PanelTile = Tile<kFour ? PackedLayout::kP4H : PackedLayout::kP8H, kMin, kCorrected>;
   static constexpr int kTokens = kFour ? 6 : 4;
   static constexpr int kDirectTokens = 4;
   static constexpr int kOffset = 0;
@@ -136,7 +137,11 @@ struct Tile {
           store(to + 64, _mm256_and_si256(_mm256_srli_epi16(pair, 4), low));
         }
       } else {
-        for (int i = 0; i < 16; ++i) store(codes + 32 * i, _mm256_abs_epi8(load(record + 32 * i)));
+        for (int i = 0; i < 16; ++i) {
+          const __m256i w = load(record + 32 * i);
+          store(codes + 32 * i, w);
+          store(panel.magnitudes + b * kCodeBytes + 32 * i, _mm256_abs_epi8(w));
+        }
       }
       for (int half = 0; half < 2; ++half) {
         _mm256_store_ps(panel.d[b] + 8 * half, load_scales<kLayout>(record, 0, half));
@@ -146,7 +151,7 @@ struct Tile {
   }
 
   template <int kCount, bool kPanel>
-  static void run(const TileWeights& weights, const TileInput& input, float* acc_out) {
+  static void run(const TileWeights& weights, const TileInput& input, float* __restrict acc_out) {
     constexpr bool kInRegisters = kCount <= 2;
     __m256 acc[kCount][2];
 #pragma GCC unroll 16
@@ -156,14 +161,16 @@ struct Tile {
     }
     const uint8_t* record = weights.records;
     const int8_t* q = input.q;
-    for (int b = 0; b < weights.blocks; ++b, record += kRecordBytes, q += kQuantBlock) {
+    const int64_t q_stride = input.q_stride;
+    for (int b = 0; b < weights.blocks; ++b, record += kPanel ? 0 : kRecordBytes, q += kQuantBlock) {
       if constexpr (!kPanel) prefetch(record);
       const uint8_t* codes = kPanel ? weights.panel->codes + b * kCodeBytes : record;
       BlockSums<kCount> sums;
       if constexpr (kFour) {
-        block_sums_p4<kCount, kPanel>(codes, q, input.q_stride, sums);
+        block_sums_p4<kCount, kPanel>(codes, q, q_stride, sums);
       } else {
-        block_sums_p8<kCount, kPanel>(record, codes, q, input.q_stride, sums);
+        const uint8_t* magnitudes = kPanel ? weights.panel->magnitudes + b * kCodeBytes : nullptr;
+        block_sums_p8<kCount, kPanel>(codes, magnitudes, q, q_stride, sums);
       }
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {

@@ -61,6 +61,7 @@ DW_ALWAYS_INLINE void load_codes(const uint8_t* record, __m512i (&w)[8]) {
 template <PackedLayout kLayout, bool kMin, bool kCorrected>
 struct Tile {
   static constexpr bool kFour = four_bit(kLayout);
+  using PanelTile = Tile<kFour ? PackedLayout::kP4H : PackedLayout::kP8H, kMin, kCorrected>;
   static constexpr int kTokens = 8;
   static constexpr int kDirectTokens = 4;
   static constexpr int kOffset = kFour ? 0 : 128;
@@ -85,7 +86,7 @@ struct Tile {
     for (int t = 0; t < kCount; ++t) acc[t] = _mm512_setzero_ps();
     const uint8_t* record = weights.records;
     const int8_t* q = input.q;
-    for (int b = 0; b < weights.blocks; ++b, record += kRecordBytes, q += kQuantBlock) {
+    for (int b = 0; b < weights.blocks; ++b, record += kPanel ? 0 : kRecordBytes, q += kQuantBlock) {
       __m512i w[8];
       __m512 d, m = _mm512_setzero_ps();
       if constexpr (kPanel) {
