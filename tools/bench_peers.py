@@ -9,7 +9,7 @@ llama.cpp comes from the source package `llama-cpp-python` on PyPI, built once (
 ${XDG_CACHE_HOME:-~/.cache}/driftwood/peers. Nothing of it enters this repository.
 
   tools/bench_peers.py build
-  tools/bench_peers.py run --model model.gguf --driftwood build/release/bin/driftwood
+  tools/bench_peers.py run --model model.gguf --driftwood build/release/driftwood
   tools/bench_peers.py run --model model.gguf --peer-only --threads 1 --threads 2
 """
 
@@ -205,7 +205,7 @@ def parse_arguments():
     commands.add_parser("build", help="fetch and build llama-bench, print its path")
     run = commands.add_parser("run", help="measure and print the table")
     run.add_argument("--model", required=True, help="a GGUF file")
-    run.add_argument("--driftwood", default="build/release/bin/driftwood", help="our program")
+    run.add_argument("--driftwood", default="build/release/driftwood", help="our program")
     run.add_argument("--peer-only", action="store_true", help="measure llama.cpp alone")
     run.add_argument("--threads", type=int, action="append", help="may be given several times; default 2")
     run.add_argument("--prompt", type=int, default=512)

@@ -37,8 +37,8 @@ Status check_bias(const std::pair<int32_t, float>& entry, int64_t vocab_size) {
 
 Status validate(const SamplerParams& params, int64_t vocab_size) {
   if (vocab_size < 1 || vocab_size > kMaxVocabulary) {
-    return invalid_argument("the vocabulary has " + std::to_string(vocab_size) + " tokens; it must have 1 to " +
-                            std::to_string(kMaxVocabulary));
+    return invalid_argument("the vocabulary has " + std::to_string(vocab_size) +
+                            " tokens; it must have 1 to " + std::to_string(kMaxVocabulary));
   }
   if (!std::isfinite(params.temperature) || params.temperature < 0.0f) {
     return out_of_bounds("temperature", params.temperature, "0 (greedy) or a finite number above it");

@@ -1,8 +1,10 @@
 // Repetition, presence and frequency penalties, as Hugging Face, OpenAI and llama.cpp define them.
 //
 // For each token that occurs c > 0 times in the window, with logit l:
-//   repetition: l > 0 ? l / r : l * r; then l - c * frequency - presence, in this order, each step rounded to f32.
-// One product and one difference are rounded separately (no FMA). Cost: the window's length, not the vocabulary's.
+//   repetition: l > 0 ? l / r : l * r; then l - c * frequency - presence, in this order, each step rounded to
+//   f32.
+// One product and one difference are rounded separately (no FMA). Cost: the window's length, not the
+// vocabulary's.
 #pragma once
 
 #include <cstdint>

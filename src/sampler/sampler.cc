@@ -21,7 +21,8 @@ Status nothing_left() {
   return failed_precondition("no token can be drawn: every token is masked, or its logit is -inf or NaN");
 }
 
-Result<std::span<const int32_t>> penalty_window(std::span<const int32_t> history, int32_t last_n, size_t vocab) {
+Result<std::span<const int32_t>> penalty_window(std::span<const int32_t> history, int32_t last_n,
+                                                size_t vocab) {
   const size_t length = last_n < 0 ? history.size() : std::min(history.size(), static_cast<size_t>(last_n));
   const std::span<const int32_t> window = history.last(length);
   for (size_t i = 0; i < window.size(); ++i) {
@@ -71,7 +72,8 @@ uint64_t scaled_draw(uint64_t sum, float uniform) {
   return (sum >> kDrawBits) * k + (((sum & (kOne - 1)) * k) >> kDrawBits);
 }
 
-// min_p as a weight: the largest token weighs kWholeWeight. Never 0, which is the weight of a forbidden token.
+// min_p as a weight: the largest token weighs kWholeWeight. Never 0, which is the weight of a forbidden
+// token.
 uint64_t floor_weight(float min_p) {
   const double floor = std::ceil(static_cast<double>(min_p) * static_cast<double>(kWholeWeight));
   return std::max<uint64_t>(1, static_cast<uint64_t>(floor));
@@ -86,9 +88,10 @@ Nucleus kept_tokens(std::span<const uint64_t> weights, float min_p, float top_p,
   return nucleus(weights, floor, total, std::clamp<uint64_t>(static_cast<uint64_t>(goal), 1, total), scratch);
 }
 
-// First index in [begin, end) at which the running sum of the weights >= floor exceeds target; end if none does.
-size_t find_in_range(std::span<const uint64_t> weights, size_t begin, size_t end, uint64_t floor, uint64_t target,
-                     uint64_t& running) {
+// First index in [begin, end) at which the running sum of the weights >= floor exceeds target; end if none
+// does.
+size_t find_in_range(std::span<const uint64_t> weights, size_t begin, size_t end, uint64_t floor,
+                     uint64_t target, uint64_t& running) {
   constexpr size_t kBlock = 64;
   for (size_t start = begin; start < end; start += kBlock) {
     const size_t stop = std::min(start + kBlock, end);
@@ -109,15 +112,17 @@ size_t find_drawn(std::span<const uint64_t> weights, const Nucleus& kept, uint64
   uint64_t running = 0;
   const size_t split = std::min(static_cast<size_t>(kept.index) + 1, weights.size());
   const size_t found = find_in_range(weights, 0, split, kept.weight, target, running);
-  return found < split ? found : find_in_range(weights, split, weights.size(), kept.weight + 1, target, running);
+  return found < split ? found
+                       : find_in_range(weights, split, weights.size(), kept.weight + 1, target, running);
 }
 
 }  // namespace
 
-Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position,
-                                std::span<const uint64_t> allowed) {
+Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
+                                int64_t position, std::span<const uint64_t> allowed) {
   DW_RETURN_IF_ERROR(validate(params_, static_cast<int64_t>(logits.size())));
-  if (position < 0) return invalid_argument("position is " + std::to_string(position) + "; it must be 0 or more");
+  if (position < 0)
+    return invalid_argument("position is " + std::to_string(position) + "; it must be 0 or more");
   DW_ASSIGN_OR_RETURN(const std::span<const float> adjusted, adjust(logits, history, allowed));
   if (params_.temperature > 0.0f) return draw(adjusted, position);
   const int64_t best = argmax(adjusted);
@@ -125,14 +130,16 @@ Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const i
   return static_cast<int32_t>(best);
 }
 
-Result<std::span<const float>> Sampler::adjust(std::span<const float> logits, std::span<const int32_t> history,
+Result<std::span<const float>> Sampler::adjust(std::span<const float> logits,
+                                               std::span<const int32_t> history,
                                                std::span<const uint64_t> allowed) {
   const size_t words = (logits.size() + kWordBits - 1) / kWordBits;
   if (!allowed.empty() && allowed.size() != words) {
     return invalid_argument("the mask has " + std::to_string(allowed.size()) + " words of 64 bits; " +
                             std::to_string(logits.size()) + " tokens need " + std::to_string(words));
   }
-  const PenaltyParams penalties{params_.repetition_penalty, params_.presence_penalty, params_.frequency_penalty};
+  const PenaltyParams penalties{params_.repetition_penalty, params_.presence_penalty,
+                                params_.frequency_penalty};
   const bool penalise = penalties.active() && params_.penalty_last_n != 0 && !history.empty();
   if (params_.logit_bias.empty() && !penalise && allowed.empty()) return logits;
 

@@ -1,10 +1,10 @@
 // Sampling chain: a pure function of (parameters, logits, history, position). Order: logit bias, repetition /
-// presence / frequency penalties over the last `penalty_last_n` tokens, top-k, temperature, softmax, min-p, top-p,
-// draw. Temperature 0 is greedy: the largest logit after bias and penalties, ties to the lower id. A draw uses
-// random_uniform(seed, stream, position, 0): no generator state, so restore, fork and replay need only the counter.
-// Arithmetic: docs/sampling.md. Softmax weights are whole numbers (weight.h), so sums have no order and every
-// machine, vector width and algorithm draws the same token. One Sampler is for one thread at a time.
-// Cost, 49,152 tokens: greedy about 5 us; temperature with top-p about 0.2 ms.
+// presence / frequency penalties over the last `penalty_last_n` tokens, top-k, temperature, softmax, min-p,
+// top-p, draw. Temperature 0 is greedy: the largest logit after bias and penalties, ties to the lower id. A
+// draw uses random_uniform(seed, stream, position, 0): no generator state, so restore, fork and replay need
+// only the counter. Arithmetic: docs/sampling.md. Softmax weights are whole numbers (weight.h), so sums have
+// no order and every machine, vector width and algorithm draws the same token. One Sampler is for one thread
+// at a time. Cost, 49,152 tokens: greedy about 5 us; temperature with top-p about 0.2 ms.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace driftwood::sampler {
 
 struct SamplerParams {
   float temperature = 0.0f;
-  int32_t top_k = 0;              // 0: off
+  int32_t top_k = 0;  // 0: off
   float top_p = 1.0f;
   float min_p = 0.0f;
   float repetition_penalty = 1.0f;
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;
-  int32_t penalty_last_n = 64;    // 0: off, -1: whole history
+  int32_t penalty_last_n = 64;                        // 0: off, -1: whole history
   std::vector<std::pair<int32_t, float>> logit_bias;  // added; -inf forbids the token
   uint64_t seed = 0;
-  uint64_t stream = 0;            // forks: stream 0 continues identically, another re-keys
+  uint64_t stream = 0;  // forks: stream 0 continues identically, another re-keys
 };
 
 // invalid_argument naming the field and its allowed range.

@@ -1,5 +1,5 @@
-// Time of one sample() over 49,152 logits: greedy, and temperature with the usual filters, on a peaked and on a flat
-// distribution.
+// Time of one sample() over 49,152 logits: greedy, and temperature with the usual filters, on a peaked and on
+// a flat distribution.
 #include <benchmark/benchmark.h>
 
 #include <vector>

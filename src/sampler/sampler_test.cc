@@ -43,7 +43,8 @@ std::set<int32_t> drawn(const SamplerParams& params, std::span<const float> logi
   return tokens;
 }
 
-// The chain written the obvious way: one full sort, long double probabilities for the weights' own definition.
+// The chain written the obvious way: one full sort, long double probabilities for the weights' own
+// definition.
 int32_t reference_draw(const SamplerParams& p, std::vector<float> logits, int64_t position) {
   struct Item {
     uint64_t weight;
@@ -130,7 +131,8 @@ TEST(Sampler, IsAPureFunctionOfItsInputs) {
   EXPECT_NE(first, other);
 }
 
-// Chi-square with 7 degrees of freedom: 24.3 is passed by chance once in 1,000; the draws are fixed, so never twice.
+// Chi-square with 7 degrees of freedom: 24.3 is passed by chance once in 1,000; the draws are fixed, so never
+// twice.
 TEST(Sampler, FollowsTheDistribution) {
   const std::vector<float> logits = {0.0f, 1.0f, -1.0f, 2.0f, 0.5f, -0.5f, 1.5f, -2.0f};
   for (float temperature : {0.5f, 1.0f, 2.0f}) {
@@ -348,8 +350,8 @@ TEST(Weight, KnownValues) {
   const std::vector<float> values = {0.0f, -0.5f, -1.0f, -2.75f, -10.0f, -28.0f};
   std::vector<uint64_t> weights(values.size());
   softmax_weights(values, 0.0f, 1.0f, weights);
-  EXPECT_EQ(weights,
-            (std::vector<uint64_t>{1099511627776u, 666887512956u, 404487723223u, 70289426736u, 49917751u, 1u}));
+  EXPECT_EQ(weights, (std::vector<uint64_t>{1099511627776u, 666887512956u, 404487723223u, 70289426736u,
+                                            49917751u, 1u}));
 }
 
 }  // namespace

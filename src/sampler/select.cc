@@ -42,9 +42,9 @@ struct Range {
   uint64_t high;
 };
 
-// Narrows `items` to those whose weight is the one at which the running sum, heaviest first, reaches `goal`; `goal`
-// becomes what is missing before the first of them. Each round cuts the range of weights by 256, so the cost is
-// linear whatever the weights are.
+// Narrows `items` to those whose weight is the one at which the running sum, heaviest first, reaches `goal`;
+// `goal` becomes what is missing before the first of them. Each round cuts the range of weights by 256, so
+// the cost is linear whatever the weights are.
 void narrow(std::vector<RankedWeight>& items, Range range, uint64_t& goal) {
   constexpr int kSlotBits = 8;
   while (range.low != range.high) {
@@ -55,9 +55,8 @@ void narrow(std::vector<RankedWeight>& items, Range range, uint64_t& goal) {
     while (sums[slot] < goal) goal -= sums[slot--];
     const Range part = {range.low + (uint64_t{slot} << shift),
                         range.low + (uint64_t{slot} << shift) + ((uint64_t{1} << shift) - 1)};
-    std::erase_if(items, [&](const RankedWeight& item) {
-      return item.weight < part.low || item.weight > part.high;
-    });
+    std::erase_if(
+        items, [&](const RankedWeight& item) { return item.weight < part.low || item.weight > part.high; });
     range = part;
   }
 }

@@ -1,7 +1,8 @@
 // The two selections of the chain, neither of which sorts a vocabulary.
 //
-// Both are defined by a total order (value or weight descending, index ascending), so their results do not depend
-// on the algorithm. Scratch vectors belong to the caller and are reused: no allocation once they have grown.
+// Both are defined by a total order (value or weight descending, index ascending), so their results do not
+// depend on the algorithm. Scratch vectors belong to the caller and are reused: no allocation once they have
+// grown.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct RankedWeight {
 // Cost: one pass, plus O(count log count). Precondition: count > 0.
 void top_k(std::span<const float> values, int64_t count, std::vector<RankedValue>& kept);
 
-// A set of tokens named by its last member in rank order, with the sum of its weights: token i is in it if its
-// weight is larger, or equal and i <= index.
+// A set of tokens named by its last member in rank order, with the sum of its weights: token i is in it if
+// its weight is larger, or equal and i <= index.
 struct Nucleus {
   uint64_t weight = 0;
   int64_t index = 0;

@@ -46,7 +46,8 @@ inline uint64_t weight_of(double y) {
 
 }  // namespace
 
-void softmax_weights(std::span<const float> values, float max, float temperature, std::span<uint64_t> weights) {
+void softmax_weights(std::span<const float> values, float max, float temperature,
+                     std::span<uint64_t> weights) {
   const size_t count = values.size();
   const float* in = values.data();
   uint64_t* out = weights.data();

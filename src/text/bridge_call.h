@@ -19,7 +19,8 @@ class BridgeBytes {
   ~BridgeBytes() { dwb_buf_free(&buf_); }
   dwb_buf* out() { return &buf_; }
   std::string_view view() const {
-    return buf_.len == 0 ? std::string_view() : std::string_view(reinterpret_cast<const char*>(buf_.data), buf_.len);
+    return buf_.len == 0 ? std::string_view()
+                         : std::string_view(reinterpret_cast<const char*>(buf_.data), buf_.len);
   }
   std::string str() const { return std::string(view()); }
 
@@ -43,10 +44,14 @@ class BridgeIds {
 
 inline Status bridge_status(dwb_status code, const BridgeBytes& error) {
   switch (code) {
-    case DWB_OK: return Status::ok();
-    case DWB_INVALID_ARGUMENT: return invalid_argument(error.str());
-    case DWB_UNSUPPORTED: return unimplemented(error.str());
-    default: return internal_error(error.str());
+    case DWB_OK:
+      return Status::ok();
+    case DWB_INVALID_ARGUMENT:
+      return invalid_argument(error.str());
+    case DWB_UNSUPPORTED:
+      return unimplemented(error.str());
+    default:
+      return internal_error(error.str());
   }
 }
 

@@ -1,6 +1,7 @@
 // Chat templates: where a checkpoint keeps them, and what they are rendered with.
 //
-// A template is untrusted: the bridge bounds its work, depth and output, and its size is bounded here, at loading.
+// A template is untrusted: the bridge bounds its work, depth and output, and its size is bounded here, at
+// loading.
 #include <optional>
 
 #include "text/bridge_call.h"
@@ -43,11 +44,12 @@ Result<Templates> templates_in(const json& value, const std::string& where) {
     templates[kDefault] = value.get<std::string>();
     return templates;
   }
-  const Status bad = invalid_argument(where + ": chat_template is neither a string nor a list of named templates");
+  const Status bad =
+      invalid_argument(where + ": chat_template is neither a string nor a list of named templates");
   if (!value.is_array()) return bad;
   for (const json& entry : value) {
-    if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() || !entry.contains("template") ||
-        !entry["template"].is_string()) {
+    if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() ||
+        !entry.contains("template") || !entry["template"].is_string()) {
       return bad;
     }
     templates[entry["name"].get<std::string>()] = entry["template"].get<std::string>();
@@ -103,8 +105,8 @@ class BridgeTemplate final : public ChatTemplate {
     const std::string& source = chosen(!tools_json.empty());
     BridgeBytes out;
     BridgeBytes error;
-    const dwb_status code =
-        dwb_template_render(source.data(), source.size(), context.data(), context.size(), out.out(), error.out());
+    const dwb_status code = dwb_template_render(source.data(), source.size(), context.data(), context.size(),
+                                                out.out(), error.out());
     if (code != DWB_OK) return bridge_status(code, error).with_context(path_);
     return out.str();
   }
@@ -132,8 +134,8 @@ Result<std::shared_ptr<const ChatTemplate>> ChatTemplate::from_checkpoint(const 
   for (const auto& [name, text] : templates) {
     if (text.size() > kMaxTemplateBytes) {
       return invalid_argument(checkpoint.path() + ": the chat template '" + name + "' has " +
-                              std::to_string(text.size()) + " bytes; at most " + std::to_string(kMaxTemplateBytes) +
-                              " are allowed");
+                              std::to_string(text.size()) + " bytes; at most " +
+                              std::to_string(kMaxTemplateBytes) + " are allowed");
     }
   }
   DW_ASSIGN_OR_RETURN(const SpecialTokens special, read_special_tokens(checkpoint));

@@ -59,7 +59,9 @@ SpecialTokens from_gguf(const Checkpoint& checkpoint) {
   for (const char* name : {"bos", "eos", "padding", "unknown"}) {
     const std::optional<int64_t> id = id_of(checkpoint.metadata(prefix + name + "_token_id"));
     if (tokens == nullptr || !id || *id < 0 || static_cast<size_t>(*id) >= tokens->array.size()) continue;
-    const std::string variable = name == std::string("padding") ? "pad" : name == std::string("unknown") ? "unk" : name;
+    const std::string variable = name == std::string("padding")   ? "pad"
+                                 : name == std::string("unknown") ? "unk"
+                                                                  : name;
     special.template_variables[variable + "_token"] = tokens->array[*id].string;
   }
   return special;

@@ -17,7 +17,8 @@ class BridgeTokenizer final : public Tokenizer {
     const auto has = [&](const char* mark) { return is_special(token_id(mark)); };
     for (const std::string& mark : end_marks_of_vocabulary(has)) add_end(token_id(mark).value_or(-1));
     if (special.bos_text) bos_ = token_id(*special.bos_text);
-    if (!bos_ && special.bos_id && in_vocabulary(*special.bos_id)) bos_ = static_cast<int32_t>(*special.bos_id);
+    if (!bos_ && special.bos_id && in_vocabulary(*special.bos_id))
+      bos_ = static_cast<int32_t>(*special.bos_id);
   }
 
   Result<std::vector<int32_t>> encode(std::string_view text, const EncodeOptions& options) const override {
@@ -58,11 +59,14 @@ class BridgeTokenizer final : public Tokenizer {
 
   std::optional<int32_t> token_id(std::string_view token) const override {
     uint32_t id = 0;
-    if (dwb_tokenizer_token_to_id(handle_.get(), token.data(), token.size(), &id) != DWB_OK) return std::nullopt;
+    if (dwb_tokenizer_token_to_id(handle_.get(), token.data(), token.size(), &id) != DWB_OK)
+      return std::nullopt;
     return static_cast<int32_t>(id);
   }
 
-  int64_t vocab_size() const override { return static_cast<int64_t>(dwb_tokenizer_vocab_size(handle_.get())); }
+  int64_t vocab_size() const override {
+    return static_cast<int64_t>(dwb_tokenizer_vocab_size(handle_.get()));
+  }
   std::optional<int32_t> bos() const override { return bos_; }
   const std::vector<int32_t>& end_tokens() const override { return end_tokens_; }
 
@@ -73,14 +77,16 @@ class BridgeTokenizer final : public Tokenizer {
   void add_end(int64_t id) {
     if (!in_vocabulary(id)) return;
     const int32_t token = static_cast<int32_t>(id);
-    if (std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end()) end_tokens_.push_back(token);
+    if (std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end())
+      end_tokens_.push_back(token);
   }
 
   bool is_special(std::optional<int32_t> id) const {
     int special = 0;
     BridgeBytes bytes;
-    return id && dwb_tokenizer_token_bytes(handle_.get(), static_cast<uint32_t>(*id), bytes.out(), &special,
-                                           /*err=*/nullptr) == DWB_OK &&
+    return id &&
+           dwb_tokenizer_token_bytes(handle_.get(), static_cast<uint32_t>(*id), bytes.out(), &special,
+                                     /*err=*/nullptr) == DWB_OK &&
            special != 0;
   }
 

@@ -13,8 +13,8 @@ struct Piece {
   size_t length;
 };
 
-// How long the character is that `lead` begins, and between what its second byte must lie (Unicode 15, table 3-7:
-// no overlong forms, no surrogates, nothing above U+10FFFF).
+// How long the character is that `lead` begins, and between what its second byte must lie (Unicode 15, table
+// 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
 struct Lead {
   size_t length;
   uint8_t low;
@@ -34,8 +34,8 @@ Lead lead_of(uint8_t lead) {
   return {0, 0, 0};
 }
 
-// An invalid piece is the longest start of a character that can't go on (Unicode's "maximal subpart"): it depends
-// on the bytes only, not on how they were cut.
+// An invalid piece is the longest start of a character that can't go on (Unicode's "maximal subpart"): it
+// depends on the bytes only, not on how they were cut.
 Piece first_piece(std::string_view bytes) {
   const Lead lead = lead_of(static_cast<uint8_t>(bytes[0]));
   if (lead.length == 0) return {Piece::kInvalid, 1};

@@ -1,4 +1,5 @@
-// Utf8Assembler: however the bytes are cut, the text is the same, it is valid UTF-8, and valid input is unchanged.
+// Utf8Assembler: however the bytes are cut, the text is the same, it is valid UTF-8, and valid input is
+// unchanged.
 #include <cstddef>
 #include <cstdint>
 #include <string>

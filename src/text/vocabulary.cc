@@ -49,7 +49,8 @@ Result<std::vector<int32_t>> token_types(const Checkpoint& checkpoint, size_t to
   const MetadataValue* value = find(checkpoint, "token_type");
   if (value == nullptr) return std::vector<int32_t>();
   if (value->kind != Kind::kArray || value->array.size() != tokens) {
-    return bad_key(checkpoint, "token_type", "is not an array as long as the tokens, " + std::to_string(tokens));
+    return bad_key(checkpoint, "token_type",
+                   "is not an array as long as the tokens, " + std::to_string(tokens));
   }
   std::vector<int32_t> out;
   out.reserve(tokens);
@@ -90,26 +91,47 @@ Result<Index> index_of(const Checkpoint& checkpoint, const std::vector<dwb_str>&
   for (size_t id = 0; id < tokens.size(); ++id) {
     const auto [entry, added] = index.emplace(view(tokens[id]), id);
     if (!added && tokens[id].len > 0) {
-      return bad_key(checkpoint, "tokens", "spells '" + std::string(view(tokens[id])) + "' twice, as tokens " +
-                                               std::to_string(entry->second) + " and " + std::to_string(id));
+      return bad_key(checkpoint, "tokens",
+                     "spells '" + std::string(view(tokens[id])) + "' twice, as tokens " +
+                         std::to_string(entry->second) + " and " + std::to_string(id));
     }
   }
   return index;
 }
 
-Status check_merges(const Checkpoint& checkpoint, const Index& index, const std::vector<dwb_str>& merges) {
+Status bad_merge(const Checkpoint& checkpoint, size_t entry, std::string_view merge,
+                 const std::string& what) {
+  constexpr size_t kShown = 100;
+  return bad_key(
+      checkpoint, "merges",
+      "entry " + std::to_string(entry) + ", '" + std::string(merge.substr(0, kShown)) + "', " + what);
+}
+
+// Every half and every result must be a token. Results usually stand in the vocabulary in the order of the
+// merges, so the token behind the last result is looked at before the index is asked.
+Status check_merges(const Checkpoint& checkpoint, const Index& index, const std::vector<dwb_str>& tokens,
+                    const std::vector<dwb_str>& merges) {
   std::string both;
+  size_t next = 0;
   for (size_t i = 0; i < merges.size(); ++i) {
     const std::string_view merge = view(merges[i]);
     const size_t space = merge.find(' ', 1);  // a left half that begins with a space is possible
-    const bool halves = space != std::string_view::npos && space + 1 < merge.size();
-    const std::string place = "entry " + std::to_string(i) + ", '" + std::string(merge.substr(0, 100)) + "', ";
-    if (!halves) return bad_key(checkpoint, "merges", place + "is not two tokens with a space between");
-    both.assign(merge.substr(0, space)).append(merge.substr(space + 1));
-    for (const std::string_view part : {merge.substr(0, space), merge.substr(space + 1), std::string_view(both)}) {
-      if (!index.contains(part)) {
-        return bad_key(checkpoint, "merges", place + "needs the token '" + std::string(part.substr(0, 100)) +
-                                                 "', which is not in the vocabulary");
+    if (space == std::string_view::npos || space + 1 >= merge.size()) {
+      return bad_merge(checkpoint, i, merge, "is not two tokens with a space between");
+    }
+    const std::string_view left = merge.substr(0, space);
+    const std::string_view right = merge.substr(space + 1);
+    both.assign(left).append(right);
+    if (next >= tokens.size() || view(tokens[next]) != both) {
+      const auto found = index.find(both);
+      if (found == index.end())
+        return bad_merge(checkpoint, i, merge, "makes '" + both + "', which is no token");
+      next = found->second;
+    }
+    ++next;
+    for (const std::string_view half : {left, right}) {
+      if (!index.contains(half)) {
+        return bad_merge(checkpoint, i, merge, "needs '" + std::string(half) + "', which is no token");
       }
     }
   }
@@ -118,7 +140,8 @@ Status check_merges(const Checkpoint& checkpoint, const Index& index, const std:
 
 Result<TokenizerHandle> from_gguf(const Checkpoint& checkpoint) {
   DW_ASSIGN_OR_RETURN(const std::string_view model, text_or_empty(checkpoint, "model"));
-  if (model.empty()) return not_found(checkpoint.path() + ": the file carries no tokenizer (tokenizer.ggml.model)");
+  if (model.empty())
+    return not_found(checkpoint.path() + ": the file carries no tokenizer (tokenizer.ggml.model)");
   if (model != "gpt2") {
     return unimplemented(checkpoint.path() + ": tokenizer.ggml.model is '" + std::string(model) +
                          "'; of GGUF vocabularies only 'gpt2' (byte-level BPE) is supported");
@@ -130,7 +153,7 @@ Result<TokenizerHandle> from_gguf(const Checkpoint& checkpoint) {
   DW_ASSIGN_OR_RETURN(const std::string_view pre, text_or_empty(checkpoint, "pre"));
   {
     DW_ASSIGN_OR_RETURN(const Index index, index_of(checkpoint, tokens));
-    DW_RETURN_IF_ERROR(check_merges(checkpoint, index, merges));
+    DW_RETURN_IF_ERROR(check_merges(checkpoint, index, tokens, merges));
   }
   dwb_bpe_spec spec{};
   spec.tokens = tokens.data();

@@ -14,9 +14,10 @@ struct FreeTokenizer {
 };
 using TokenizerHandle = std::unique_ptr<dwb_tokenizer, FreeTokenizer>;
 
-// GGUF: byte-level BPE ("gpt2") only, unimplemented otherwise. A vocabulary that is inconsistent (two tokens with
-// one spelling, merges of tokens that do not exist, lists of different lengths) is invalid_argument naming the key
-// and the place. Folders: tokenizer.json, whatever it holds. not_found: the checkpoint carries no vocabulary.
+// GGUF: byte-level BPE ("gpt2") only, unimplemented otherwise. A vocabulary that is inconsistent (two tokens
+// with one spelling, merges of tokens that do not exist, lists of different lengths) is invalid_argument
+// naming the key and the place. Folders: tokenizer.json, whatever it holds. not_found: the checkpoint carries
+// no vocabulary.
 Result<TokenizerHandle> load_vocabulary(const format::Checkpoint& checkpoint);
 
 }  // namespace driftwood::text
