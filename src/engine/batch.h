@@ -1,8 +1,8 @@
 // Which tokens of which sessions go into one run of the graph.
 //
-// Sessions with one pending token (decoding) go first, so that a long prompt never makes them wait; prompts fill the
-// rest in order of arrival, cut where the run is full. How a prompt is cut changes no result (docs/numerics.md).
-// Pure; no allocation once `pieces` has its capacity.
+// Sessions with one pending token (decoding) go first, so that a long prompt never makes them wait; prompts
+// fill the rest in order of arrival, cut where the run is full. How a prompt is cut changes no result
+// (docs/numerics.md). Pure; no allocation once `pieces` has its capacity.
 #pragma once
 
 #include <cstdint>

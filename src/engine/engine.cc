@@ -16,19 +16,20 @@ constexpr int64_t kMaxContext = int64_t{1} << 30;
 
 Status check_options(const LoadedModel& model, const device::Device& device, const EngineOptions& options) {
   if (options.max_batch_tokens < 1 || options.max_batch_tokens > kMaxBatchTokens) {
-    return invalid_argument("max_batch_tokens is " + std::to_string(options.max_batch_tokens) + ", expected 1 to " +
-                            std::to_string(kMaxBatchTokens));
+    return invalid_argument("max_batch_tokens is " + std::to_string(options.max_batch_tokens) +
+                            ", expected 1 to " + std::to_string(kMaxBatchTokens));
   }
   if (options.kv_budget_bytes < 0) return invalid_argument("kv_budget_bytes must not be negative");
   const int64_t limit =
       model::depends_on_context(model.config.rope) ? kMaxContext : model.config.context_length;
   if (options.max_context < 0 || options.max_context > limit) {
-    return invalid_argument("max_context is " + std::to_string(options.max_context) + ", the model allows 1 to " +
-                            std::to_string(limit) + " tokens");
+    return invalid_argument("max_context is " + std::to_string(options.max_context) +
+                            ", the model allows 1 to " + std::to_string(limit) + " tokens");
   }
   if (options.debug_f32_activations && device.info().isa != "ref") {
-    return invalid_argument("f32 activations are a debug path of the \"ref\" instruction set only, this device runs \"" +
-                            device.info().isa + "\"");
+    return invalid_argument(
+        "f32 activations are a debug path of the \"ref\" instruction set only, this device runs \"" +
+        device.info().isa + "\"");
   }
   return Status::ok();
 }
@@ -44,7 +45,8 @@ Result<int64_t> kv_budget(const EngineOptions& options) {
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<LoadedModel> model, device::Device* device,
                                                const EngineOptions& options) {
   DW_RETURN_IF_ERROR(check_options(*model, *device, options));
-  DW_ASSIGN_OR_RETURN(const graph::Graph graph, model->architecture->build(*model->checkpoint, model->config));
+  DW_ASSIGN_OR_RETURN(const graph::Graph graph,
+                      model->architecture->build(*model->checkpoint, model->config));
   DW_ASSIGN_OR_RETURN(const kv::KvLayout layout, kv::KvLayout::create(graph.kv.layers, graph.kv.kv_heads,
                                                                       graph.kv.head_dim, options.kv_dtype));
   DW_ASSIGN_OR_RETURN(const int64_t budget, kv_budget(options));
@@ -100,8 +102,8 @@ std::shared_ptr<const std::vector<float>> EngineImpl::frequencies_for(int64_t ma
 Result<SessionId> EngineImpl::open(const SessionOptions& options) {
   const int64_t most = options.max_tokens > 0 ? options.max_tokens : max_context_;
   if (options.max_tokens < 0 || most > max_context_) {
-    return invalid_argument("max_tokens is " + std::to_string(options.max_tokens) + ", the engine allows 1 to " +
-                            std::to_string(max_context_));
+    return invalid_argument("max_tokens is " + std::to_string(options.max_tokens) +
+                            ", the engine allows 1 to " + std::to_string(max_context_));
   }
   DW_RETURN_IF_ERROR(sampler::validate(options.sampling, model_->config.vocab_size));
   std::lock_guard<std::mutex> lock(mutex_);
@@ -147,9 +149,9 @@ Status EngineImpl::append(SessionId id, std::span<const int32_t> ids) {
   }
   const int64_t room = session->max_tokens - session->length();
   if (static_cast<int64_t>(ids.size()) > room) {
-    return out_of_range("session " + std::to_string(id) + " holds " + std::to_string(session->length()) + " of at most " +
-                        std::to_string(session->max_tokens) + " tokens, " + std::to_string(ids.size()) +
-                        " more do not fit");
+    return out_of_range("session " + std::to_string(id) + " holds " + std::to_string(session->length()) +
+                        " of at most " + std::to_string(session->max_tokens) + " tokens, " +
+                        std::to_string(ids.size()) + " more do not fit");
   }
   session->tokens.insert(session->tokens.end(), ids.begin(), ids.end());
   return Status::ok();
@@ -191,7 +193,8 @@ Result<std::span<const float>> EngineImpl::logits(SessionId id) {
   std::lock_guard<std::mutex> lock(mutex_);
   DW_ASSIGN_OR_RETURN(Session* const session, idle(id));
   if (!session->has_logits || session->pending() > 0) {
-    return failed_precondition("session " + std::to_string(id) + " has no logits of its last token; step it first");
+    return failed_precondition("session " + std::to_string(id) +
+                               " has no logits of its last token; step it first");
   }
   return std::span<const float>(*session->logits);
 }
@@ -202,11 +205,13 @@ Result<int32_t> EngineImpl::sample(SessionId id, std::span<const uint64_t> allow
     std::lock_guard<std::mutex> lock(mutex_);
     DW_ASSIGN_OR_RETURN(session, idle(id));
     if (!session->has_logits || session->pending() > 0) {
-      return failed_precondition("session " + std::to_string(id) + " has no logits of its last token; step it first");
+      return failed_precondition("session " + std::to_string(id) +
+                                 " has no logits of its last token; step it first");
     }
     session->busy = true;
   }
-  Result<int32_t> token = session->sampler.sample(*session->logits, session->tokens, session->length(), allowed);
+  Result<int32_t> token =
+      session->sampler.sample(*session->logits, session->tokens, session->length(), allowed);
   std::lock_guard<std::mutex> lock(mutex_);
   session->busy = false;
   return token;

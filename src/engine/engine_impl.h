@@ -1,9 +1,11 @@
 // The engine behind engine.h: session calls in engine.cc, batching in scheduler.cc.
 //
 // One mutex guards everything but these, which need no lock because one thread alone can reach them:
-//   - a session marked busy belongs to the thread that marked it: tokens, sampler, logits. While that thread waits
+//   - a session marked busy belongs to the thread that marked it: tokens, sampler, logits. While that thread
+//   waits
 //     in step(), they belong to the leader; the hand-over is the queue, under the mutex.
-//   - the runner and the scratch vectors below it belong to the leader. There is at most one (`leading_`); the role
+//   - the runner and the scratch vectors below it belong to the leader. There is at most one (`leading_`);
+//   the role
 //     passes under the mutex, from a leader that is done to the first session in the queue.
 //   - KV blocks are written by the leader only, and only blocks with one reference (kv/block_table.h).
 // The mutex is never held while the graph runs, a sink is called or a token is drawn.

@@ -1,6 +1,6 @@
-// Models and golden answers for the engine's tests. Fixture models are found through DRIFTWOOD_FIXTURE_MODELS, the
-// small real model through DRIFTWOOD_SMOLLM2, its answers through DRIFTWOOD_FIXTURES or ../shared/fixtures; a test
-// skips with a message where its files are absent.
+// Models and golden answers for the engine's tests. Fixture models are found through
+// DRIFTWOOD_FIXTURE_MODELS, the small real model through DRIFTWOOD_SMOLLM2, its answers through
+// DRIFTWOOD_FIXTURES or ../shared/fixtures; a test skips with a message where its files are absent.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,12 +38,12 @@ inline std::string fixtures_folder() {
   return set.empty() ? DW_SOURCE_DIR "/../shared/fixtures" : set;
 }
 
-#define DW_FIXTURE_OR_SKIP(variable, name)                                                                 \
-  const std::string variable = fixture_model(name);                                                        \
+#define DW_FIXTURE_OR_SKIP(variable, name)          \
+  const std::string variable = fixture_model(name); \
   if (variable.empty()) GTEST_SKIP() << "no fixture model " << name << ": DRIFTWOOD_FIXTURE_MODELS is not set"
 
-#define DW_SMOLLM2_OR_SKIP(variable)                                  \
-  const std::string variable = environment("DRIFTWOOD_SMOLLM2");      \
+#define DW_SMOLLM2_OR_SKIP(variable)                             \
+  const std::string variable = environment("DRIFTWOOD_SMOLLM2"); \
   if (variable.empty()) GTEST_SKIP() << "no real model: DRIFTWOOD_SMOLLM2 is not set"
 
 // A safetensors file of answers, read whole.

@@ -6,16 +6,19 @@
 namespace driftwood::engine::testing {
 namespace {
 
-size_t best(const float* row, size_t width) { return static_cast<size_t>(std::max_element(row, row + width) - row); }
+size_t best(const float* row, size_t width) {
+  return static_cast<size_t>(std::max_element(row, row + width) - row);
+}
 
 struct Comparison {
-  double worst = 0;        // max |error| / max |logit|, over positions
+  double worst = 0;  // max |error| / max |logit|, over positions
   double mean_kl = 0;
-  int best_differs = 0;    // positions whose best token differs although the golden's gap is clear
+  int best_differs = 0;  // positions whose best token differs although the golden's gap is clear
 };
 
 // A gap is clear if it exceeds `clear` times the largest logit of its row.
-Comparison compare(const std::vector<float>& golden, const std::vector<float>& found, size_t width, double clear) {
+Comparison compare(const std::vector<float>& golden, const std::vector<float>& found, size_t width,
+                   double clear) {
   Comparison result;
   const size_t rows = golden.size() / width;
   for (size_t r = 0; r < rows; ++r) {

@@ -83,7 +83,8 @@ Status GraphRunner::Binder::make_arena() {
     return !runner_.options_.f32_activations && is_quantised(matrices_.at(key).layout);
   };
   DW_ASSIGN_OR_RETURN(runner_.plan_, graph::make_plan(graph_, options));
-  DW_ASSIGN_OR_RETURN(runner_.arena_, runner_.device_->allocate(static_cast<size_t>(runner_.plan_.arena_bytes)));
+  DW_ASSIGN_OR_RETURN(runner_.arena_,
+                      runner_.device_->allocate(static_cast<size_t>(runner_.plan_.arena_bytes)));
   return Status::ok();
 }
 
@@ -110,8 +111,8 @@ Result<PackedMatrix> GraphRunner::Binder::matrix(const std::string& key, int64_t
 Result<const float*> GraphRunner::Binder::vector(const std::string& key, int64_t width) const {
   DW_ASSIGN_OR_RETURN(const std::span<const float> values, runner_.weights_->vector(key));
   if (static_cast<int64_t>(values.size()) == width) return values.data();
-  return internal_error("vector " + key + " has " + std::to_string(values.size()) + " values, the graph needs " +
-                        std::to_string(width));
+  return internal_error("vector " + key + " has " + std::to_string(values.size()) +
+                        " values, the graph needs " + std::to_string(width));
 }
 
 Result<GraphRunner::Arguments> GraphRunner::Binder::arguments(const graph::EmbedOp& op) {

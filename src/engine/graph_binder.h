@@ -1,5 +1,5 @@
-// Binder: turns a graph into a GraphRunner's steps. Plans the arena, acquires weights, resolves every buffer to a
-// pointer. Lives for the length of GraphRunner::create().
+// Binder: turns a graph into a GraphRunner's steps. Plans the arena, acquires weights, resolves every buffer
+// to a pointer. Lives for the length of GraphRunner::create().
 #pragma once
 
 #include <map>

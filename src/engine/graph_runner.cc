@@ -5,7 +5,11 @@
 namespace driftwood::engine {
 
 GraphRunner::GraphRunner(weights::WeightSource* weights, device::Device* device, const RunnerOptions& options)
-    : weights_(weights), device_(device), ops_(device->ops()), options_(options), stream_(device->make_stream()) {
+    : weights_(weights),
+      device_(device),
+      ops_(device->ops()),
+      options_(options),
+      stream_(device->make_stream()) {
   const auto rows = static_cast<size_t>(options.max_tokens);
   ids_.resize(rows);
   positions_.resize(rows);
@@ -18,7 +22,8 @@ GraphRunner::~GraphRunner() {
   for (const std::string& key : acquired_) weights_->release(key);
 }
 
-Result<std::unique_ptr<GraphRunner>> GraphRunner::create(const graph::Graph& graph, weights::WeightSource* weights,
+Result<std::unique_ptr<GraphRunner>> GraphRunner::create(const graph::Graph& graph,
+                                                         weights::WeightSource* weights,
                                                          device::Device* device, const kv::KvLayout& layout,
                                                          uint8_t* pool, const RunnerOptions& options) {
   DW_RETURN_IF_ERROR(graph::validate(graph));

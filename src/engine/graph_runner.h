@@ -1,11 +1,11 @@
-// GraphRunner: one graph bound to weights, a KV pool and an arena on a device, ready to run for any number of rows
-// up to its limits.
+// GraphRunner: one graph bound to weights, a KV pool and an arena on a device, ready to run for any number of
+// rows up to its limits.
 //
-// Binding turns every op into the argument struct of its device op, pointers and all; a run only fills in the row
-// count. So a run neither allocates nor looks anything up. Weights stay acquired while the runner lives.
+// Binding turns every op into the argument struct of its device op, pointers and all; a run only fills in the
+// row count. So a run neither allocates nor looks anything up. Weights stay acquired while the runner lives.
 //
-// Use: fill ids(), positions(), kv_rows(), frequencies() for T rows and logit_rows() for the R rows whose logits
-// are wanted, then run(T, R, ...). Threads: one at a time.
+// Use: fill ids(), positions(), kv_rows(), frequencies() for T rows and logit_rows() for the R rows whose
+// logits are wanted, then run(T, R, ...). Threads: one at a time.
 #pragma once
 
 #include <array>
@@ -40,11 +40,12 @@ struct RunnerOptions {
 
 class GraphRunner {
  public:
-  // Everything passed in outlives the runner. Errors: unimplemented (the device lacks an op), internal_error (a
-  // weight's shape is not the graph's), and what the weight source and the device report.
-  static Result<std::unique_ptr<GraphRunner>> create(const graph::Graph& graph, weights::WeightSource* weights,
-                                                     device::Device* device, const kv::KvLayout& layout,
-                                                     uint8_t* pool, const RunnerOptions& options);
+  // Everything passed in outlives the runner. Errors: unimplemented (the device lacks an op), internal_error
+  // (a weight's shape is not the graph's), and what the weight source and the device report.
+  static Result<std::unique_ptr<GraphRunner>> create(const graph::Graph& graph,
+                                                     weights::WeightSource* weights, device::Device* device,
+                                                     const kv::KvLayout& layout, uint8_t* pool,
+                                                     const RunnerOptions& options);
   ~GraphRunner();
   GraphRunner(const GraphRunner&) = delete;
   GraphRunner& operator=(const GraphRunner&) = delete;
@@ -56,11 +57,11 @@ class GraphRunner {
   int32_t* ids() { return ids_.data(); }
   int32_t* positions() { return positions_.data(); }
   KvRow* kv_rows() { return kv_rows_.data(); }
-  int32_t* logit_rows() { return logit_rows_.data(); }             // ascending indices of rows
+  int32_t* logit_rows() { return logit_rows_.data(); }               // ascending indices of rows
   std::vector<FrequencyRun>& frequencies() { return frequencies_; }  // covering [0, T)
 
-  // Logits [R, V] go to `logits` if it is not null, else to the arena, where arena_logits() finds them until the
-  // next run.
+  // Logits [R, V] go to `logits` if it is not null, else to the arena, where arena_logits() finds them until
+  // the next run.
   Status run(int64_t tokens, int64_t logit_rows, float* logits = nullptr);
   const float* arena_logits() const { return arena_logits_; }
 
@@ -72,8 +73,8 @@ class GraphRunner {
     const float* b;
     float* out;
   };
-  using Arguments = std::variant<EmbedArgs, RmsNormArgs, MatmulBatchArgs, RopeTableArgs, RopeArgs, KvStoreArgs,
-                                 AttentionArgs, SwigluArgs, AddRows>;
+  using Arguments = std::variant<EmbedArgs, RmsNormArgs, MatmulBatchArgs, RopeTableArgs, RopeArgs,
+                                 KvStoreArgs, AttentionArgs, SwigluArgs, AddRows>;
   struct Step {
     graph::Rows rows;
     Arguments arguments;

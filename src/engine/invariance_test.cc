@@ -1,5 +1,5 @@
-// The same bits however a token is computed: in pieces, beside others, by any instruction set and thread count, in a
-// fork, after a truncation. Bytes are compared, never tolerances.
+// The same bits however a token is computed: in pieces, beside others, by any instruction set and thread
+// count, in a fork, after a truncation. Bytes are compared, never tolerances.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -28,8 +28,8 @@ Result<std::shared_ptr<LoadedModel>> load_model(const std::string& path, const L
   weights::SourceOptions source;
   source.cache_dir = options.cache_dir;
   source.threads = options.threads;
-  DW_ASSIGN_OR_RETURN(model->weights,
-                      weights::open_weights(model->checkpoint, std::move(matrices), std::move(vectors), source));
+  DW_ASSIGN_OR_RETURN(model->weights, weights::open_weights(model->checkpoint, std::move(matrices),
+                                                            std::move(vectors), source));
 
   DW_ASSIGN_OR_RETURN(model->tokenizer, if_present(text::Tokenizer::from_checkpoint(checkpoint)));
   DW_ASSIGN_OR_RETURN(model->chat_template, if_present(text::ChatTemplate::from_checkpoint(checkpoint)));

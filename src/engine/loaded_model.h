@@ -24,7 +24,7 @@ struct LoadedModel {
   const model::Architecture* architecture = nullptr;
   model::ModelConfig config;
   std::unique_ptr<weights::WeightSource> weights;
-  std::shared_ptr<const text::Tokenizer> tokenizer;      // null: the checkpoint carries none
+  std::shared_ptr<const text::Tokenizer> tokenizer;         // null: the checkpoint carries none
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null likewise
   std::string fingerprint_hex;
   double load_ms = 0;

@@ -1,5 +1,5 @@
-// step(): callers that arrive together form one batch. One of them leads; the others sleep until their session is
-// done or the lead is theirs. See engine_impl.h for who owns what.
+// step(): callers that arrive together form one batch. One of them leads; the others sleep until their
+// session is done or the lead is theirs. See engine_impl.h for who owns what.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -9,8 +9,8 @@
 namespace driftwood::engine {
 namespace {
 
-// How long a leader waits for the sessions of the last batch to come back (they are drawing a token). Much less than
-// a run takes, so that a session which stays away costs little, once.
+// How long a leader waits for the sessions of the last batch to come back (they are drawing a token). Much
+// less than a run takes, so that a session which stays away costs little, once.
 constexpr std::chrono::microseconds kCompanionWait{200};
 
 }  // namespace
@@ -20,7 +20,8 @@ Status EngineImpl::step(SessionId id, const LogitsSink* all_rows) {
   DW_ASSIGN_OR_RETURN(Session* const session, idle(id));
   if (session->pending() == 0) {
     if (session->has_logits) return Status::ok();
-    return failed_precondition("session " + std::to_string(id) + " has no token to compute; append some first");
+    return failed_precondition("session " + std::to_string(id) +
+                               " has no token to compute; append some first");
   }
   DW_RETURN_IF_ERROR(enter(session, all_rows));
   if (!leading_) {

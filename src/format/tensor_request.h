@@ -1,5 +1,5 @@
-// What a model asks of a checkpoint: the tensors it needs, under the keys its graph uses. Architectures (src/model)
-// write requests, weight sources (src/weights) serve them; neither knows the other.
+// What a model asks of a checkpoint: the tensors it needs, under the keys its graph uses. Architectures
+// (src/model) write requests, weight sources (src/weights) serve them; neither knows the other.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace driftwood::format {
 
-// A matrix in packed form. Several tensors are joined by rows (q, k, v into one matrix); they must have the same
-// packed layout and columns. Rows keep the file's order: rotary row order is left to RopeStyle.
+// A matrix in packed form. Several tensors are joined by rows (q, k, v into one matrix); they must have the
+// same packed layout and columns. Rows keep the file's order: rotary row order is left to RopeStyle.
 struct MatrixRequest {
   std::string key;                   // "blk.0.attn_q", unique
   std::vector<std::string> tensors;  // checkpoint names

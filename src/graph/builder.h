@@ -1,5 +1,5 @@
-// Builder: writes a Graph op by op. Each call defines the op's output buffers and returns them; names are derived
-// from the layer. It checks nothing: validate() (graph.h) does, once, on the whole.
+// Builder: writes a Graph op by op. Each call defines the op's output buffers and returns them; names are
+// derived from the layer. It checks nothing: validate() (graph.h) does, once, on the whole.
 #pragma once
 
 #include <string>
@@ -34,7 +34,8 @@ class Builder {
   BufferId rope(BufferId x, int64_t column, int64_t heads, int64_t head_dim, RopeStyle style, RopeTable table,
                 const std::string& name);
   void kv_store(int64_t layer, Columns k, Columns v);
-  BufferId attention(int64_t layer, Columns q, int64_t heads, float scale, int64_t window, const std::string& name);
+  BufferId attention(int64_t layer, Columns q, int64_t heads, float scale, int64_t window,
+                     const std::string& name);
   BufferId swiglu(Columns gate, Columns up, const std::string& name);
   BufferId add_rows(BufferId a, BufferId b, const std::string& name);
 

@@ -1,11 +1,12 @@
-// Graph: one forward pass as data. Operations over symbolic buffers, in execution order; no pointers, no memory.
+// Graph: one forward pass as data. Operations over symbolic buffers, in execution order; no pointers, no
+// memory.
 //
-// A buffer has rows (all T tokens of a run, or only the R rows whose logits are wanted) and a width in f32 values.
-// Whether it lives as f32, as int8 blocks (q8) or both is not said here: the planner decides from the packed
-// layout of the weights that read it (plan.h). Weights are named by the keys of format::MatrixRequest.
+// A buffer has rows (all T tokens of a run, or only the R rows whose logits are wanted) and a width in f32
+// values. Whether it lives as f32, as int8 blocks (q8) or both is not said here: the planner decides from the
+// packed layout of the weights that read it (plan.h). Weights are named by the keys of format::MatrixRequest.
 //
-// Buffers are assigned once. An op that works in place (the residual sum of a norm, rope) defines a new buffer
-// that `updates` the old one: same memory, and nobody may read the old one afterwards.
+// Buffers are assigned once. An op that works in place (the residual sum of a norm, rope) defines a new
+// buffer that `updates` the old one: same memory, and nobody may read the old one afterwards.
 //
 // Numerics: the order of ops is the arithmetic; the planner and runner never change it.
 // Threads: plain data. Ownership: values. Errors: validate() names the op and the buffer.
@@ -58,7 +59,8 @@ struct RmsNormOp {
   BufferId out;
 };
 
-// out[:, column .. column + rows) = x W^T (+ bias), for each part: q, k, v or gate, up side by side in one buffer.
+// out[:, column .. column + rows) = x W^T (+ bias), for each part: q, k, v or gate, up side by side in one
+// buffer.
 struct MatmulPart {
   std::string weight;
   std::string bias;  // empty: none
@@ -147,8 +149,8 @@ OpUses op_uses(const Op& op);
 // The buffer whose memory `id` lives in: follows `updates` to its start.
 BufferId storage_of(const Graph& graph, BufferId id);
 
-// Checks ids, single assignment, use before definition, in-place rules, shapes and KV order. An error is a bug of
-// the architecture's file: internal_error naming op number, kind and buffer.
+// Checks ids, single assignment, use before definition, in-place rules, shapes and KV order. An error is a
+// bug of the architecture's file: internal_error naming op number, kind and buffer.
 Status validate(const Graph& graph);
 
 // Text form, one op a line, for tests and for people.

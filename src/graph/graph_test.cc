@@ -20,7 +20,8 @@ Graph sample_graph() {
   for (int layer = 0; layer < 2; ++layer) {
     const std::string p = "l" + std::to_string(layer) + ".";
     auto normed = b.rms_norm(x, pending, p + "norm1", 1e-5f, p + "h");
-    BufferId qkv = b.matmul(normed.out, {{p + "q", "", 128}, {p + "k", "", 64}, {p + "v", "", 64}}, p + "qkv");
+    BufferId qkv =
+        b.matmul(normed.out, {{p + "q", "", 128}, {p + "k", "", 64}, {p + "v", "", 64}}, p + "qkv");
     qkv = b.rope(qkv, 0, 6, 32, RopeStyle::kHalf, table, p + "qkv.rotated");
     b.kv_store(layer, {qkv, 128, 64}, {qkv, 192, 64});
     const BufferId att = b.attention(layer, {qkv, 0, 128}, 4, 0.2f, 0, p + "att");
@@ -58,7 +59,8 @@ TEST(Graph, SampleIsValidAndPrints) {
   const Graph graph = sample_graph();
   EXPECT_TRUE(validate(graph).is_ok()) << validate(graph).message();
   const std::string text = to_string(graph);
-  EXPECT_NE(text.find("matmul l0.h[T,64] -> l0.qkv[T,256] {l0.q} {l0.k} {l0.v}\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("matmul l0.h[T,64] -> l0.qkv[T,256] {l0.q} {l0.k} {l0.v}\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("add_rows l1.h2.sum[T,64] l1.down[T,64] -> last[R,64]\n"), std::string::npos) << text;
 }
 
@@ -158,7 +160,8 @@ std::vector<Extent> extents(const Graph& graph, const Plan& plan, int64_t tokens
 void check_plan(bool quantised) {
   const Graph graph = sample_graph();
   for (int64_t tokens : {1, 7, 64}) {
-    const auto plan = make_plan(graph, {tokens, std::min<int64_t>(tokens, 4), [&](const std::string&) { return quantised; }});
+    const auto plan = make_plan(
+        graph, {tokens, std::min<int64_t>(tokens, 4), [&](const std::string&) { return quantised; }});
     ASSERT_TRUE(plan.is_ok()) << plan.status().message();
     const auto all = extents(graph, *plan, tokens, std::min<int64_t>(tokens, 4));
     for (const Extent& a : all) {
@@ -207,7 +210,8 @@ TEST(Plan, RefusesQ8FromAnOpThatCannotQuantise) {
   const Graph graph = b.finish(b.add_rows(y, y, "logits"));
   const auto plan = make_plan(graph, {1, 1, [](const std::string&) { return true; }});
   ASSERT_FALSE(plan.is_ok());
-  EXPECT_NE(plan.status().message().find("embed can't quantise"), std::string::npos) << plan.status().message();
+  EXPECT_NE(plan.status().message().find("embed can't quantise"), std::string::npos)
+      << plan.status().message();
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ namespace {
 
 constexpr int64_t kNever = -1;
 
-// Life of one part of one storage: ops [first, last], both included. Inputs and outputs of an op never overlap.
+// Life of one part of one storage: ops [first, last], both included. Inputs and outputs of an op never
+// overlap.
 struct Life {
   int64_t first = kNever;
   int64_t last = kNever;
@@ -35,7 +36,9 @@ bool can_quantise(const Op& op) {
 }
 
 // Does the op always write its f32 output, read or not?
-bool needs_f32_output(const Op& op) { return !std::holds_alternative<RmsNormOp>(op) && !std::holds_alternative<SwigluOp>(op); }
+bool needs_f32_output(const Op& op) {
+  return !std::holds_alternative<RmsNormOp>(op) && !std::holds_alternative<SwigluOp>(op);
+}
 
 struct Lives {
   std::vector<Life> f32;  // by storage
@@ -63,7 +66,8 @@ Lives find_lives(const Graph& graph, const PlanOptions& options) {
       lives.f32[static_cast<size_t>(storage_of(graph, id))].last = index;
     }
   }
-  lives.f32[static_cast<size_t>(storage_of(graph, graph.logits))].last = static_cast<int64_t>(graph.ops.size());
+  lives.f32[static_cast<size_t>(storage_of(graph, graph.logits))].last =
+      static_cast<int64_t>(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     for (BufferId id : op_uses(graph.ops[i]).writes) {
       const auto storage = static_cast<size_t>(storage_of(graph, id));
@@ -107,7 +111,8 @@ int64_t q8_bytes(int64_t rows, int64_t width) {
 
 // Largest parts first, each at the lowest offset free during its whole life.
 int64_t place(std::vector<Part>* parts) {
-  std::stable_sort(parts->begin(), parts->end(), [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
+  std::stable_sort(parts->begin(), parts->end(),
+                   [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
   int64_t total = 0;
   std::vector<const Part*> in_the_way;
   for (size_t i = 0; i < parts->size(); ++i) {
@@ -115,7 +120,8 @@ int64_t place(std::vector<Part>* parts) {
     in_the_way.clear();
     for (size_t j = 0; j < i; ++j) {
       const Part& other = (*parts)[j];
-      if (other.life.first <= part.life.last && part.life.first <= other.life.last) in_the_way.push_back(&other);
+      if (other.life.first <= part.life.last && part.life.first <= other.life.last)
+        in_the_way.push_back(&other);
     }
     std::sort(in_the_way.begin(), in_the_way.end(),
               [](const Part* a, const Part* b) { return a->offset < b->offset; });
@@ -142,7 +148,8 @@ Result<Plan> make_plan(const Graph& graph, const PlanOptions& options) {
     const Buffer& buffer = graph.buffers[i];
     const int64_t rows = rows_of(buffer, options);
     const auto id = static_cast<BufferId>(i);
-    if (lives.f32[i].lives()) parts.push_back({id, false, lives.f32[i], align_up(rows * buffer.width * 4), 0});
+    if (lives.f32[i].lives())
+      parts.push_back({id, false, lives.f32[i], align_up(rows * buffer.width * 4), 0});
     if (lives.q8[i].lives()) parts.push_back({id, true, lives.q8[i], q8_bytes(rows, buffer.width), 0});
   }
 

@@ -1,11 +1,12 @@
 // Plan: where every buffer of a graph lives in one arena, for a largest number of rows.
 //
-// A buffer gets an f32 part, a q8 part (int8 codes, scales, scaled sums, integer sums) or both, by who reads it:
-// matmuls with quantised weights read q8, everything else reads f32. Ops whose f32 output nobody reads write q8
-// only (norm, swiglu); attention always writes f32 first. Parts whose lives do not overlap share bytes.
+// A buffer gets an f32 part, a q8 part (int8 codes, scales, scaled sums, integer sums) or both, by who reads
+// it: matmuls with quantised weights read q8, everything else reads f32. Ops whose f32 output nobody reads
+// write q8 only (norm, swiglu); attention always writes f32 first. Parts whose lives do not overlap share
+// bytes.
 //
-// Layout: every part starts on a 64-byte boundary. A part's bytes are sized for the largest row count; a run with
-// fewer rows uses its front. Cost: planning is O(buffers^2), once per engine.
+// Layout: every part starts on a 64-byte boundary. A part's bytes are sized for the largest row count; a run
+// with fewer rows uses its front. Cost: planning is O(buffers^2), once per engine.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +45,8 @@ struct Plan {
 
 inline constexpr int64_t kArenaAlign = 64;
 
-// The graph must be valid. internal_error if a buffer is wanted as q8 and its op can't quantise, or its width is
-// no multiple of 32.
+// The graph must be valid. internal_error if a buffer is wanted as q8 and its op can't quantise, or its width
+// is no multiple of 32.
 Result<Plan> make_plan(const Graph& graph, const PlanOptions& options);
 
 }  // namespace driftwood::graph

@@ -1,4 +1,5 @@
-// The validator of graph.h: structure first (so that shapes can be looked up safely), then the shapes of each op.
+// The validator of graph.h: structure first (so that shapes can be looked up safely), then the shapes of each
+// op.
 #include <unordered_set>
 
 #include "graph/graph.h"
@@ -31,7 +32,8 @@ class Checker {
   const Buffer& at(BufferId id) const { return graph_.buffers[static_cast<size_t>(id)]; }
 
   Status fail(const std::string& what) const {
-    return internal_error("graph: op " + std::to_string(index_) + " (" + op_name(graph_.ops[index_]) + "): " + what);
+    return internal_error("graph: op " + std::to_string(index_) + " (" + op_name(graph_.ops[index_]) +
+                          "): " + what);
   }
 
   Status check_buffers() const {
@@ -55,7 +57,8 @@ class Checker {
     for (BufferId id : uses.reads) {
       if (!in_range(id)) return fail("reads a buffer that does not exist");
       if (!defined_[static_cast<size_t>(id)]) return fail("reads " + at(id).name + " before it is defined");
-      if (retired_[static_cast<size_t>(id)]) return fail("reads " + at(id).name + " after it was updated in place");
+      if (retired_[static_cast<size_t>(id)])
+        return fail("reads " + at(id).name + " after it was updated in place");
     }
     for (BufferId id : uses.writes) {
       if (!in_range(id)) return fail("writes a buffer that does not exist");
@@ -125,7 +128,8 @@ class Checker {
     int64_t column = 0;
     for (const MatmulPart& part : o.parts) {
       if (part.weight.empty()) return fail("a part has no weight");
-      if (part.column != column || part.rows <= 0) return fail("parts must cover " + at(o.out).name + " in order");
+      if (part.column != column || part.rows <= 0)
+        return fail("parts must cover " + at(o.out).name + " in order");
       column += part.rows;
     }
     if (column != at(o.out).width) return fail("parts must cover " + at(o.out).name);

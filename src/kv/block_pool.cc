@@ -27,10 +27,11 @@ Result<std::unique_ptr<BlockPool>> BlockPool::create(const KvLayout& layout, int
 }
 
 Status BlockPool::exhausted(int64_t wanted) const {
-  return resource_exhausted("the KV budget of " + std::to_string(capacity() * layout_.block_bytes()) + " bytes (" +
-                            std::to_string(capacity()) + " blocks of " + std::to_string(kKvBlockTokens) +
-                            " tokens) has " + std::to_string(available()) + " blocks left, " +
-                            std::to_string(wanted) + " are needed; close sessions or raise the KV budget");
+  return resource_exhausted("the KV budget of " + std::to_string(capacity() * layout_.block_bytes()) +
+                            " bytes (" + std::to_string(capacity()) + " blocks of " +
+                            std::to_string(kKvBlockTokens) + " tokens) has " + std::to_string(available()) +
+                            " blocks left, " + std::to_string(wanted) +
+                            " are needed; close sessions or raise the KV budget");
 }
 
 int64_t BlockPool::next_free(int64_t from) const {

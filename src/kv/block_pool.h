@@ -1,12 +1,14 @@
 // BlockPool: the KV blocks of one group on one region, with reference counts.
 //
-// Blocks are numbered from 0 at the region's base; the lowest free number is always given out, so that block ids
-// depend on the order of calls only. Address space for the whole budget is reserved at once; memory is committed
-// as the highest block in use grows, in steps, and never moves. A fresh block's bytes are whatever its last owner
-// left: nothing may read a token that was not stored (zero_past() cleans a block that is about to be saved).
+// Blocks are numbered from 0 at the region's base; the lowest free number is always given out, so that block
+// ids depend on the order of calls only. Address space for the whole budget is reserved at once; memory is
+// committed as the highest block in use grows, in steps, and never moves. A fresh block's bytes are whatever
+// its last owner left: nothing may read a token that was not stored (zero_past() cleans a block that is about
+// to be saved).
 //
-// Threads: none of its own; the owner's lock covers it (bytes of blocks may be used without the lock by whoever
-// holds a reference). Ownership: owns the region. Errors: resource_exhausted naming the budget, state unchanged.
+// Threads: none of its own; the owner's lock covers it (bytes of blocks may be used without the lock by
+// whoever holds a reference). Ownership: owns the region. Errors: resource_exhausted naming the budget, state
+// unchanged.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,8 @@ class BlockTable {
   const int32_t* ids() const { return ids_.data(); }
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
 
-  // Makes tokens [length, new_length) writable: missing blocks are allocated, a shared block that holds any of
-  // them and also tokens below `length` is copied, one that holds none below is replaced. All or nothing.
+  // Makes tokens [length, new_length) writable: missing blocks are allocated, a shared block that holds any
+  // of them and also tokens below `length` is copied, one that holds none below is replaced. All or nothing.
   Status prepare(BlockPool* pool, int64_t length, int64_t new_length);
 
   // Makes this empty table share every block of `parent` that holds tokens [0, length).

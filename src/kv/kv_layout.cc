@@ -7,10 +7,12 @@ namespace driftwood::kv {
 
 Result<KvLayout> KvLayout::create(int64_t layers, int64_t kv_heads, int64_t head_dim, DType dtype) {
   if (dtype != DType::kF16 && dtype != DType::kF32) {
-    return invalid_argument("KV cache type " + std::string(dtype_name(dtype)) + " is not supported; use F16 or F32");
+    return invalid_argument("KV cache type " + std::string(dtype_name(dtype)) +
+                            " is not supported; use F16 or F32");
   }
   constexpr int64_t kLimit = 1 << 16;
-  if (layers <= 0 || kv_heads <= 0 || head_dim <= 0 || layers > kLimit || kv_heads > kLimit || head_dim > kLimit) {
+  if (layers <= 0 || kv_heads <= 0 || head_dim <= 0 || layers > kLimit || kv_heads > kLimit ||
+      head_dim > kLimit) {
     return invalid_argument("KV shape of " + std::to_string(layers) + " layers, " + std::to_string(kv_heads) +
                             " heads of " + std::to_string(head_dim) + " is out of range");
   }
@@ -23,8 +25,9 @@ Result<KvLayout> KvLayout::create(int64_t layers, int64_t kv_heads, int64_t head
   layout.layer_bytes_ = 2 * kv_heads * head_dim * kKvBlockTokens * static_cast<int64_t>(dtype_size(dtype));
   constexpr int64_t kLargestBlock = int64_t{1} << 30;
   if (layout.layer_bytes_ > kLargestBlock / layers) {
-    return invalid_argument("a KV block of " + std::to_string(layers) + " layers, " + std::to_string(kv_heads) +
-                            " heads of " + std::to_string(head_dim) + " would pass 1 GiB");
+    return invalid_argument("a KV block of " + std::to_string(layers) + " layers, " +
+                            std::to_string(kv_heads) + " heads of " + std::to_string(head_dim) +
+                            " would pass 1 GiB");
   }
   const int64_t payload = layers * layout.layer_bytes_;
   layout.block_bytes_ = (payload + kBlockAlign - 1) / kBlockAlign * kBlockAlign;

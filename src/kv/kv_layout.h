@@ -1,5 +1,5 @@
-// KvLayout: the bytes of one KV block, the unit of memory, sharing and (later) disk: 32 tokens of every layer of
-// one group.
+// KvLayout: the bytes of one KV block, the unit of memory, sharing and (later) disk: 32 tokens of every layer
+// of one group.
 //
 //     layer 0: K [Hkv][D][32 tokens]   V [Hkv][32 tokens][D]
 //     layer 1: K ...                   V ...

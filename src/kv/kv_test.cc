@@ -39,7 +39,8 @@ TEST(KvLayout, RefusesWhatItCannotHold) {
   EXPECT_EQ(KvLayout::create(60000, 60000, 60000, DType::kF32).status().code(), Code::kInvalidArgument);
 }
 
-// Every element is filled with its token's number + 1; after zeroing, exactly the kept tokens' elements remain.
+// Every element is filled with its token's number + 1; after zeroing, exactly the kept tokens' elements
+// remain.
 template <typename Element>
 void check_zeroing(DType dtype, int64_t from) {
   const KvLayout layout = small_layout(dtype);
@@ -71,7 +72,8 @@ void check_zeroing(DType dtype, int64_t from) {
     }
   }
   const auto payload = static_cast<size_t>(layout.token_bytes() * 32);
-  EXPECT_TRUE(std::all_of(bytes.begin() + static_cast<long>(payload), bytes.end(), [](uint8_t b) { return b == 0; }));
+  EXPECT_TRUE(
+      std::all_of(bytes.begin() + static_cast<long>(payload), bytes.end(), [](uint8_t b) { return b == 0; }));
 }
 
 TEST(KvLayout, ZeroesExactlyThePastOfEachToken) {
@@ -87,7 +89,8 @@ TEST(BlockPool, GivesTheLowestFreeBlockAndNamesItsBudget) {
   const auto full = pool->allocate();
   ASSERT_FALSE(full.is_ok());
   EXPECT_EQ(full.status().code(), Code::kResourceExhausted);
-  EXPECT_NE(full.status().message().find("KV budget of 262144 bytes"), std::string::npos) << full.status().message();
+  EXPECT_NE(full.status().message().find("KV budget of 262144 bytes"), std::string::npos)
+      << full.status().message();
   EXPECT_EQ(pool->in_use(), 4);
   pool->release(2);
   pool->release(1);
@@ -106,7 +109,8 @@ TEST(BlockPoolDeath, CatchesDoubleRelease) {
   EXPECT_DEATH(pool->release(id), "released twice");
 }
 
-// A token is written as its value in the first K element of its place; a session must always read what it wrote.
+// A token is written as its value in the first K element of its place; a session must always read what it
+// wrote.
 uint16_t* cell(BlockPool* pool, const BlockTable& table, int64_t position) {
   auto* k = reinterpret_cast<uint16_t*>(pool->block(table.ids()[position / kKvBlockTokens]));
   return k + position % kKvBlockTokens;

@@ -1,10 +1,11 @@
-// Llama: the pre-norm decoder with rotary attention (grouped KV heads) and a SwiGLU feed forward. Serves Llama 1-3,
-// SmolLM and every checkpoint that says it is one of them, from GGUF (general.architecture "llama": rotary pairs are
-// neighbours) and from Hugging Face or MLX folders (model_type "llama": rotary pairs are half a head apart).
+// Llama: the pre-norm decoder with rotary attention (grouped KV heads) and a SwiGLU feed forward. Serves
+// Llama 1-3, SmolLM and every checkpoint that says it is one of them, from GGUF (general.architecture
+// "llama": rotary pairs are neighbours) and from Hugging Face or MLX folders (model_type "llama": rotary
+// pairs are half a head apart).
 //
-// Per layer: norm, q k v in one matmul, rope over q and k, KV stored, attention, output matmul, residual and norm,
-// gate and up in one matmul, SwiGLU, down matmul. The last residual sum, the last norm and the head see only the
-// rows whose logits are wanted.
+// Per layer: norm, q k v in one matmul, rope over q and k, KV stored, attention, output matmul, residual and
+// norm, gate and up in one matmul, SwiGLU, down matmul. The last residual sum, the last norm and the head see
+// only the rows whose logits are wanted.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -39,22 +40,34 @@ constexpr std::array<SlotNames, kSlots> kSlotNames = {{
 
 bool is_gguf(const Checkpoint& c) { return c.format() == FileFormat::kGguf; }
 
-std::string key_of(int64_t layer, const std::string& name) { return "blk." + std::to_string(layer) + "." + name; }
+std::string key_of(int64_t layer, const std::string& name) {
+  return "blk." + std::to_string(layer) + "." + name;
+}
 
 std::string tensor_of(const Checkpoint& c, int64_t layer, Slot slot, const char* suffix) {
   if (is_gguf(c)) return key_of(layer, kSlotNames[slot].gguf) + suffix;
   return "model.layers." + std::to_string(layer) + "." + kSlotNames[slot].folder + suffix;
 }
-std::string embedding_name(const Checkpoint& c) { return is_gguf(c) ? "token_embd.weight" : "model.embed_tokens.weight"; }
-std::string final_norm_name(const Checkpoint& c) { return is_gguf(c) ? "output_norm.weight" : "model.norm.weight"; }
+std::string embedding_name(const Checkpoint& c) {
+  return is_gguf(c) ? "token_embd.weight" : "model.embed_tokens.weight";
+}
+std::string final_norm_name(const Checkpoint& c) {
+  return is_gguf(c) ? "output_norm.weight" : "model.norm.weight";
+}
 std::string head_name(const Checkpoint& c) { return is_gguf(c) ? "output.weight" : "lm_head.weight"; }
 
 int64_t outputs_of(const ModelConfig& m, Slot slot) {
   switch (slot) {
-    case kQ: return m.heads * m.head_dim;
-    case kK: case kV: return m.kv_heads * m.head_dim;
-    case kGate: case kUp: return m.feed_forward;
-    default: return m.width;
+    case kQ:
+      return m.heads * m.head_dim;
+    case kK:
+    case kV:
+      return m.kv_heads * m.head_dim;
+    case kGate:
+    case kUp:
+      return m.feed_forward;
+    default:
+      return m.width;
   }
 }
 int64_t inputs_of(const ModelConfig& m, Slot slot) {
@@ -80,7 +93,8 @@ Status bad_key(const Checkpoint& c, const std::string& key, const std::string& w
 }
 
 // A dimension: present (or defaulted) and within sane bounds, so that no product below can overflow.
-Result<int64_t> dimension(const Checkpoint& c, const std::string& key, std::optional<int64_t> otherwise = {}) {
+Result<int64_t> dimension(const Checkpoint& c, const std::string& key,
+                          std::optional<int64_t> otherwise = {}) {
   constexpr int64_t kLargest = int64_t{1} << 24;
   int64_t value = 0;
   if (otherwise.has_value() && c.metadata(key) == nullptr) {
@@ -96,19 +110,21 @@ Result<int64_t> dimension(const Checkpoint& c, const std::string& key, std::opti
 
 Status check_heads(const Checkpoint& c, const ModelConfig& m) {
   if (m.heads % m.kv_heads != 0) {
-    return invalid_argument(c.path() + ": " + std::to_string(m.heads) + " attention heads are not a multiple of " +
-                            std::to_string(m.kv_heads) + " KV heads");
+    return invalid_argument(c.path() + ": " + std::to_string(m.heads) +
+                            " attention heads are not a multiple of " + std::to_string(m.kv_heads) +
+                            " KV heads");
   }
   if (m.layers > 4096 || m.heads > 65536 || m.head_dim > 4096) {
-    return invalid_argument(c.path() + ": " + std::to_string(m.layers) + " layers of " + std::to_string(m.heads) +
-                            " heads of " + std::to_string(m.head_dim) + " are out of range");
+    return invalid_argument(c.path() + ": " + std::to_string(m.layers) + " layers of " +
+                            std::to_string(m.heads) + " heads of " + std::to_string(m.head_dim) +
+                            " are out of range");
   }
   if (!(m.norm_epsilon > 0.0f && m.norm_epsilon < 1.0f)) {
     return invalid_argument(c.path() + ": the norm epsilon must be between 0 and 1");
   }
   if (m.rope.dims > m.head_dim) {
-    return invalid_argument(c.path() + ": " + std::to_string(m.rope.dims) + " rotary dims exceed the head size of " +
-                            std::to_string(m.head_dim));
+    return invalid_argument(c.path() + ": " + std::to_string(m.rope.dims) +
+                            " rotary dims exceed the head size of " + std::to_string(m.head_dim));
   }
   return validate(m.rope).with_context(c.path());
 }
@@ -150,7 +166,8 @@ Status configure_gguf_rope(const Checkpoint& c, ModelConfig* m) {
 Result<ModelConfig> configure_gguf(const Checkpoint& c) {
   const std::string p = "llama.";
   if (format::metadata_int_or(c, p + "expert_count").value_or(0) > 0) {
-    return unimplemented(c.path() + ": mixture-of-experts llama files are not supported (" + p + "expert_count)");
+    return unimplemented(c.path() + ": mixture-of-experts llama files are not supported (" + p +
+                         "expert_count)");
   }
   ModelConfig m;
   m.rope_style = RopeStyle::kInterleaved;
@@ -162,8 +179,10 @@ Result<ModelConfig> configure_gguf(const Checkpoint& c) {
   DW_ASSIGN_OR_RETURN(m.kv_heads, dimension(c, p + "attention.head_count_kv", m.heads));
   DW_ASSIGN_OR_RETURN(m.head_dim, dimension(c, p + "attention.key_length", m.width / m.heads));
   DW_ASSIGN_OR_RETURN(const int64_t value_dim, dimension(c, p + "attention.value_length", m.head_dim));
-  if (value_dim != m.head_dim) return bad_key(c, p + "attention.value_length", "must equal attention.key_length");
-  DW_ASSIGN_OR_RETURN(const double epsilon, format::metadata_float(c, p + "attention.layer_norm_rms_epsilon"));
+  if (value_dim != m.head_dim)
+    return bad_key(c, p + "attention.value_length", "must equal attention.key_length");
+  DW_ASSIGN_OR_RETURN(const double epsilon,
+                      format::metadata_float(c, p + "attention.layer_norm_rms_epsilon"));
   m.norm_epsilon = static_cast<float>(epsilon);
   const format::TensorInfo* embedding = c.find(embedding_name(c));
   if (embedding == nullptr || embedding->shape.size() != 2) {
@@ -177,7 +196,8 @@ Result<ModelConfig> configure_gguf(const Checkpoint& c) {
   return m;
 }
 
-// Newer files keep everything in rope_parameters, older ones rope_theta at the top and the rest in rope_scaling.
+// Newer files keep everything in rope_parameters, older ones rope_theta at the top and the rest in
+// rope_scaling.
 Status configure_folder_rope(const Checkpoint& c, ModelConfig* m) {
   const bool newer = c.metadata("rope_parameters.rope_type") != nullptr ||
                      c.metadata("rope_parameters.rope_theta") != nullptr;
@@ -187,16 +207,20 @@ Status configure_folder_rope(const Checkpoint& c, ModelConfig* m) {
   };
   RopeParameters& rope = m->rope;
   rope.theta = number("rope_theta", format::metadata_float_or(c, "rope_theta").value_or(10000.0));
-  const double part = number("partial_rotary_factor", format::metadata_float_or(c, "partial_rotary_factor").value_or(1.0));
-  if (!(part > 0.0 && part <= 1.0)) return bad_key(c, "partial_rotary_factor", "must be above 0 and at most 1");
+  const double part =
+      number("partial_rotary_factor", format::metadata_float_or(c, "partial_rotary_factor").value_or(1.0));
+  if (!(part > 0.0 && part <= 1.0))
+    return bad_key(c, "partial_rotary_factor", "must be above 0 and at most 1");
   rope.dims = static_cast<int64_t>(static_cast<double>(m->head_dim) * part);
   std::string type = format::metadata_string_or(c, p + "rope_type").value_or("");
   if (type.empty()) type = format::metadata_string_or(c, p + "type").value_or("default");
   auto scaling = rope_scaling_from_name(type);
   if (!scaling.is_ok()) return scaling.status().with_context(c.path() + ": " + p + "rope_type");
   rope.scaling = *scaling;
-  rope.original_context = format::metadata_int_or(c, p + "original_max_position_embeddings").value_or(m->context_length);
-  const double stretched = static_cast<double>(m->context_length) / static_cast<double>(std::max<int64_t>(1, rope.original_context));
+  rope.original_context =
+      format::metadata_int_or(c, p + "original_max_position_embeddings").value_or(m->context_length);
+  const double stretched = static_cast<double>(m->context_length) /
+                           static_cast<double>(std::max<int64_t>(1, rope.original_context));
   rope.factor = number("factor", rope.scaling == RopeScaling::kYarn ? stretched : 1.0);
   if (rope.scaling == RopeScaling::kDynamic) rope.original_context = m->context_length;
   rope.low_freq_factor = number("low_freq_factor", rope.low_freq_factor);
@@ -270,7 +294,8 @@ bool joined(const Checkpoint& c, const ModelConfig& m, int64_t layer, const std:
   const format::TensorInfo* first = nullptr;
   for (Slot slot : slots) {
     const format::TensorInfo* tensor = c.find(tensor_of(c, layer, slot, ".weight"));
-    if (tensor == nullptr || has_bias(c, m, layer, slot) || outputs_of(m, slot) % kRowGroup != 0) return false;
+    if (tensor == nullptr || has_bias(c, m, layer, slot) || outputs_of(m, slot) % kRowGroup != 0)
+      return false;
     if (first == nullptr) first = tensor;
     if (!same_layout(*first, *tensor)) return false;
   }
@@ -293,7 +318,8 @@ Status request_matrix(const Checkpoint& c, const ModelConfig& m, int64_t layer, 
   return check_tensor(c, tensor_of(c, layer, slot, ".weight"), {outputs_of(m, slot), inputs_of(m, slot)});
 }
 
-Status request_family(const Checkpoint& c, const ModelConfig& m, int64_t layer, const Family& family, Requests out) {
+Status request_family(const Checkpoint& c, const ModelConfig& m, int64_t layer, const Family& family,
+                      Requests out) {
   std::vector<std::string> tensors;
   for (Slot slot : family.slots) {
     DW_RETURN_IF_ERROR(request_matrix(c, m, layer, slot));
@@ -308,7 +334,8 @@ Status request_family(const Checkpoint& c, const ModelConfig& m, int64_t layer, 
     return Status::ok();
   }
   size_t i = 0;
-  for (Slot slot : family.slots) out.matrices->push_back({key_of(layer, kSlotNames[slot].gguf), {tensors[i++]}});
+  for (Slot slot : family.slots)
+    out.matrices->push_back({key_of(layer, kSlotNames[slot].gguf), {tensors[i++]}});
   return Status::ok();
 }
 
@@ -338,7 +365,8 @@ Status requests(const Checkpoint& c, const ModelConfig& m, std::vector<format::M
 
 // ---- graph ----
 
-std::vector<graph::MatmulPart> parts_of(const Checkpoint& c, const ModelConfig& m, int64_t layer, const Family& family) {
+std::vector<graph::MatmulPart> parts_of(const Checkpoint& c, const ModelConfig& m, int64_t layer,
+                                        const Family& family) {
   if (family.slots.size() > 1 && joined(c, m, layer, family.slots)) {
     int64_t rows = 0;
     for (Slot slot : family.slots) rows += outputs_of(m, slot);
@@ -380,7 +408,8 @@ Result<graph::Graph> build(const Checkpoint& c, const ModelConfig& m) {
     residual = b.matmul(activated, parts_of(c, m, layer, {"", {kDown}}), name("ffn_out"));
     x = normed.sum;
   }
-  const auto last = b.rms_norm(b.add_rows(x, residual, "last"), graph::kNoBuffer, "output_norm", m.norm_epsilon, "final");
+  const auto last =
+      b.rms_norm(b.add_rows(x, residual, "last"), graph::kNoBuffer, "output_norm", m.norm_epsilon, "final");
   const std::string head = m.tied_head ? "token_embd" : "output";
   return b.finish(b.matmul(last.out, {{head, "", m.vocab_size}}, "logits"));
 }

@@ -1,5 +1,5 @@
-// Configuration, tensor checks and graphs of llama checkpoints described in memory: every wrong file is refused with
-// a message that names what is wrong.
+// Configuration, tensor checks and graphs of llama checkpoints described in memory: every wrong file is
+// refused with a message that names what is wrong.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -165,7 +165,8 @@ void expect_refused(const format::Checkpoint& c, Code code, const std::string& w
   const Status status = open(c).status;
   EXPECT_EQ(status.code(), code) << status.to_string();
   EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
-  EXPECT_NE(status.message().find("some/model"), std::string::npos) << "the file is named: " << status.message();
+  EXPECT_NE(status.message().find("some/model"), std::string::npos)
+      << "the file is named: " << status.message();
 }
 
 std::vector<std::string> keys(const Opened& o) {
@@ -233,14 +234,16 @@ TEST(Llama, RefusesWrongConfigurations) {
 }
 
 TEST(Llama, RefusesMissingAndMisshapenTensors) {
-  for (const std::string name : {"model.norm.weight", "lm_head.weight", "model.layers.0.mlp.up_proj.weight"}) {
+  for (const std::string name :
+       {"model.norm.weight", "lm_head.weight", "model.layers.0.mlp.up_proj.weight"}) {
     DescribedCheckpoint c = folder();
     c.remove(name);
     expect_refused(c, Code::kInvalidArgument, "tensor " + name + " is missing");
   }
   DescribedCheckpoint c = folder();
   c.tensor("model.layers.0.self_attn.k_proj.weight").shape = {48, 64};
-  expect_refused(c, Code::kInvalidArgument, "k_proj.weight has shape [48, 64], the configuration asks for [32, 64]");
+  expect_refused(c, Code::kInvalidArgument,
+                 "k_proj.weight has shape [48, 64], the configuration asks for [32, 64]");
   c = folder();
   c.set_bool("attention_bias", true);
   expect_refused(c, Code::kInvalidArgument, "q_proj.bias is missing");

@@ -1,5 +1,5 @@
-// Model architectures: one file per architecture with its names, tensor map and the function that builds its graph;
-// a registry finds them by name. Nowhere else is there a switch on architecture.
+// Model architectures: one file per architecture with its names, tensor map and the function that builds its
+// graph; a registry finds them by name. Nowhere else is there a switch on architecture.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct ModelConfig {
   bool attention_bias = false;
   bool mlp_bias = false;
   RopeStyle rope_style = RopeStyle::kHalf;
-  RopeParameters rope;         // rope_frequencies(rope, context) gives a session its frequencies
-  std::string rope_identity;   // text form of every rope parameter, part of a snapshot's identity
+  RopeParameters rope;        // rope_frequencies(rope, context) gives a session its frequencies
+  std::string rope_identity;  // text form of every rope parameter, part of a snapshot's identity
 };
 
 struct Architecture {
@@ -40,7 +40,8 @@ struct Architecture {
   // Does this checkpoint belong to it? (GGUF general.architecture or config.json model_type / architectures)
   bool (*matches)(const format::Checkpoint&);
   Result<ModelConfig> (*configure)(const format::Checkpoint&);
-  // Tensors to pack, with the keys the graph uses. Checks that each is there with the shape the configuration says.
+  // Tensors to pack, with the keys the graph uses. Checks that each is there with the shape the configuration
+  // says.
   Status (*requests)(const format::Checkpoint&, const ModelConfig&, std::vector<format::MatrixRequest>*,
                      std::vector<format::VectorRequest>*);
   // The checkpoint says which matrices can be joined; nothing else of it is read.

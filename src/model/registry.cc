@@ -1,8 +1,8 @@
-// The architectures this build knows. A new one: its own file defining `const Architecture& name()`, and one line here.
+// The architectures this build knows. A new one: its own file defining `const Architecture& name()`, and one
+// line here.
 #include "model/model.h"
 
-#define DW_ARCHITECTURES(X) \
-  X(llama)
+#define DW_ARCHITECTURES(X) X(llama)
 
 namespace driftwood::model {
 
@@ -32,10 +32,11 @@ Result<const Architecture*> find_architecture(const format::Checkpoint& checkpoi
   std::string supported;
   for (const std::string& name : architecture_names()) supported += (supported.empty() ? "" : ", ") + name;
   if (found.empty()) {
-    return invalid_argument(checkpoint.path() + ": names no architecture (general.architecture or model_type)");
+    return invalid_argument(checkpoint.path() +
+                            ": names no architecture (general.architecture or model_type)");
   }
-  return unimplemented(checkpoint.path() + ": architecture \"" + found + "\" is not supported (supported: " +
-                       supported + ")");
+  return unimplemented(checkpoint.path() + ": architecture \"" + found +
+                       "\" is not supported (supported: " + supported + ")");
 }
 
 std::vector<std::string> architecture_names() {

@@ -33,7 +33,8 @@ void scale_llama3(const RopeParameters& p, std::vector<double>* inv_freq) {
       f /= p.factor;
       continue;
     }
-    const double smooth = (original / wavelength - p.low_freq_factor) / (p.high_freq_factor - p.low_freq_factor);
+    const double smooth =
+        (original / wavelength - p.low_freq_factor) / (p.high_freq_factor - p.low_freq_factor);
     f = (1.0 - smooth) * f / p.factor + smooth * f;
   }
 }
@@ -92,19 +93,24 @@ Status out_of_bounds(const char* name, double value) {
 
 const char* rope_scaling_name(RopeScaling scaling) {
   switch (scaling) {
-    case RopeScaling::kNone: return "default";
-    case RopeScaling::kLinear: return "linear";
-    case RopeScaling::kDynamic: return "dynamic";
-    case RopeScaling::kLlama3: return "llama3";
-    case RopeScaling::kYarn: return "yarn";
+    case RopeScaling::kNone:
+      return "default";
+    case RopeScaling::kLinear:
+      return "linear";
+    case RopeScaling::kDynamic:
+      return "dynamic";
+    case RopeScaling::kLlama3:
+      return "llama3";
+    case RopeScaling::kYarn:
+      return "yarn";
   }
   return "?";
 }
 
 Result<RopeScaling> rope_scaling_from_name(const std::string& name) {
   if (name == "none") return RopeScaling::kNone;
-  for (RopeScaling scaling : {RopeScaling::kNone, RopeScaling::kLinear, RopeScaling::kDynamic, RopeScaling::kLlama3,
-                              RopeScaling::kYarn}) {
+  for (RopeScaling scaling : {RopeScaling::kNone, RopeScaling::kLinear, RopeScaling::kDynamic,
+                              RopeScaling::kLlama3, RopeScaling::kYarn}) {
     if (name == rope_scaling_name(scaling)) return scaling;
   }
   return unimplemented("rope scaling \"" + name +
@@ -113,7 +119,8 @@ Result<RopeScaling> rope_scaling_from_name(const std::string& name) {
 
 Status validate(const RopeParameters& p) {
   if (!(p.theta > 1.0 && p.theta < 1e15)) return out_of_bounds("rope_theta", p.theta);
-  if (p.dims < 2 || p.dims % 2 != 0 || p.dims > 65536) return out_of_bounds("dims", static_cast<double>(p.dims));
+  if (p.dims < 2 || p.dims % 2 != 0 || p.dims > 65536)
+    return out_of_bounds("dims", static_cast<double>(p.dims));
   if (!p.divisors.empty()) {
     if (p.divisors.size() != static_cast<size_t>(p.dims / 2)) {
       return out_of_bounds("rope_freqs length", static_cast<double>(p.divisors.size()));
@@ -128,7 +135,8 @@ Status validate(const RopeParameters& p) {
   if (p.original_context <= 0 || p.original_context > (int64_t{1} << 31)) {
     return out_of_bounds("original_max_position_embeddings", static_cast<double>(p.original_context));
   }
-  if (p.scaling == RopeScaling::kDynamic && p.dims <= 2) return out_of_bounds("dims", static_cast<double>(p.dims));
+  if (p.scaling == RopeScaling::kDynamic && p.dims <= 2)
+    return out_of_bounds("dims", static_cast<double>(p.dims));
   if (p.scaling == RopeScaling::kLlama3 &&
       !(p.low_freq_factor > 0.0 && p.high_freq_factor > p.low_freq_factor && p.high_freq_factor < 1e6)) {
     return out_of_bounds("high_freq_factor", p.high_freq_factor);
@@ -149,11 +157,14 @@ RopeFrequencies rope_frequencies(const RopeParameters& p, int64_t context) {
   RopeFrequencies result;
   switch (p.scaling) {
     case RopeScaling::kNone:
-    case RopeScaling::kDynamic: break;
+    case RopeScaling::kDynamic:
+      break;
     case RopeScaling::kLinear:
       for (double& f : inv_freq) f /= p.factor;
       break;
-    case RopeScaling::kLlama3: scale_llama3(p, &inv_freq); break;
+    case RopeScaling::kLlama3:
+      scale_llama3(p, &inv_freq);
+      break;
     case RopeScaling::kYarn:
       scale_yarn(p, &inv_freq);
       result.scale = static_cast<float>(yarn_scale(p));
@@ -168,12 +179,13 @@ bool depends_on_context(const RopeParameters& p) { return p.scaling == RopeScali
 
 std::string identity(const RopeParameters& p) {
   char text[512];
-  std::snprintf(text, sizeof text,
-                "%s theta=%.17g dims=%lld factor=%.17g original=%lld low=%.17g high=%.17g fast=%.17g slow=%.17g "
-                "attention=%.17g mscale=%.17g mscale_all=%.17g truncate=%d",
-                rope_scaling_name(p.scaling), p.theta, static_cast<long long>(p.dims), p.factor,
-                static_cast<long long>(p.original_context), p.low_freq_factor, p.high_freq_factor, p.beta_fast,
-                p.beta_slow, p.attention_factor, p.mscale, p.mscale_all_dim, p.truncate ? 1 : 0);
+  std::snprintf(
+      text, sizeof text,
+      "%s theta=%.17g dims=%lld factor=%.17g original=%lld low=%.17g high=%.17g fast=%.17g slow=%.17g "
+      "attention=%.17g mscale=%.17g mscale_all=%.17g truncate=%d",
+      rope_scaling_name(p.scaling), p.theta, static_cast<long long>(p.dims), p.factor,
+      static_cast<long long>(p.original_context), p.low_freq_factor, p.high_freq_factor, p.beta_fast,
+      p.beta_slow, p.attention_factor, p.mscale, p.mscale_all_dim, p.truncate ? 1 : 0);
   std::string result = text;
   for (float d : p.divisors) {
     std::snprintf(text, sizeof text, " %.9g", static_cast<double>(d));

@@ -1,8 +1,8 @@
 // Rotary frequencies: plain, and the scalings that stretch a model's context.
 //
-// Everything is computed in double by base/math (no libm), then rounded to f32 once (docs/numerics.md). Scalings
-// that depend on length (dynamic) are fixed by the session's context when it opens, and are part of its identity
-// (DESIGN 4.3).
+// Everything is computed in double by base/math (no libm), then rounded to f32 once (docs/numerics.md).
+// Scalings that depend on length (dynamic) are fixed by the session's context when it opens, and are part of
+// its identity (DESIGN 4.3).
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ Result<RopeScaling> rope_scaling_from_name(const std::string& name);
 struct RopeParameters {
   RopeScaling scaling = RopeScaling::kNone;
   double theta = 10000.0;
-  int64_t dims = 0;                  // rotated dims of a head, even
+  int64_t dims = 0;  // rotated dims of a head, even
   double factor = 1.0;
-  int64_t original_context = 0;      // what the model was trained with before scaling
-  double low_freq_factor = 1.0;      // llama3
+  int64_t original_context = 0;  // what the model was trained with before scaling
+  double low_freq_factor = 1.0;  // llama3
   double high_freq_factor = 4.0;
-  double beta_fast = 32.0;           // yarn
+  double beta_fast = 32.0;  // yarn
   double beta_slow = 1.0;
-  double attention_factor = 0.0;     // yarn; 0: 0.1 ln(factor) + 1, or from the two below if both are set
+  double attention_factor = 0.0;  // yarn; 0: 0.1 ln(factor) + 1, or from the two below if both are set
   double mscale = 0.0;
   double mscale_all_dim = 0.0;
-  bool truncate = true;              // yarn: round the ramp's ends to whole dims
-  std::vector<float> divisors;       // rope_freqs.weight of a GGUF file: frequency i is divided by [i]; or empty
+  bool truncate = true;         // yarn: round the ramp's ends to whole dims
+  std::vector<float> divisors;  // rope_freqs.weight of a GGUF file: frequency i is divided by [i]; or empty
 };
 
 struct RopeFrequencies {
