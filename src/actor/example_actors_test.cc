@@ -53,11 +53,8 @@ engine::Engine* tiny() {
   if ((engine) == nullptr) \
   GTEST_SKIP() << "set DRIFTWOOD_SMOLLM2 and DRIFTWOOD_FIXTURE_MODELS (tools/run_tests.sh)"
 
-// What the engine generates without any actor: ids up to an end token.
-std::vector<int32_t> native(engine::Engine& engine, const std::vector<int32_t>& prompt, int count,
-                            sampler::SamplerParams sampling = {}) {
-  const engine::SessionId id = *engine.open({0, sampling});
-  EXPECT_TRUE(engine.append(id, prompt).is_ok());
+// What the session generates without any actor, up to an end token; closes it.
+std::vector<int32_t> native_from(engine::Engine& engine, engine::SessionId id, int count) {
   std::vector<int32_t> ids;
   const text::Tokenizer* tokenizer = engine.model().tokenizer.get();
   for (int i = 0; i < count; ++i) {
@@ -72,6 +69,13 @@ std::vector<int32_t> native(engine::Engine& engine, const std::vector<int32_t>& 
   }
   EXPECT_TRUE(engine.close(id).is_ok());
   return ids;
+}
+
+std::vector<int32_t> native(engine::Engine& engine, const std::vector<int32_t>& prompt, int count,
+                            sampler::SamplerParams sampling = {}) {
+  const engine::SessionId id = *engine.open({0, sampling});
+  EXPECT_TRUE(engine.append(id, prompt).is_ok());
+  return native_from(engine, id, count);
 }
 
 std::vector<int32_t> chat_prompt(engine::Engine& engine, const Json& messages) {
@@ -125,8 +129,12 @@ TEST(ExampleActors, TokensAndAgentOnATinyModel) {
   const size_t best = json["best"];
   for (const Json& value : json["mean_logprob"])
     EXPECT_LE(value.get<double>(), json["mean_logprob"][best].get<double>());
-  params.stream = best + 1;  // the fork's
-  EXPECT_EQ(json["tokens"].get<std::vector<int32_t>>(), native(*tiny(), prompt, 6, params));
+  const engine::SessionId root = *tiny()->open({0, params});
+  ASSERT_TRUE(tiny()->append(root, prompt).is_ok());
+  ASSERT_TRUE(tiny()->step(root).is_ok());
+  const engine::SessionId fork = *tiny()->fork(root, best + 1);
+  ASSERT_TRUE(tiny()->close(root).is_ok());
+  EXPECT_EQ(json["tokens"].get<std::vector<int32_t>>(), native_from(*tiny(), fork, 6));
 }
 
 TEST(ExampleActors, LogitsScoresAsTheEngineDoes) {

@@ -2,6 +2,8 @@
 // generates the same tokens as alone; nothing of them stays.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "actor/actors_for_test.h"
 #include "actor/fake_engine_for_test.h"
 #include "region/region.h"
@@ -55,11 +57,12 @@ std::vector<Case> cases() {
       deadline("loop_token", "dw_on_token"),
       deadline("loop_done", "dw_on_done"),
       deadline("loop_timer", "dw_on_timer"),
-      {"recurse", trapped, Code::kAborted, {"'h'", "dw_on_start", "stack"}, ""},
+      {"recurse", trapped, Code::kAborted, {"'h'", "dw_on_start", "out of bounds", "dive"}, ""},
+      {"recurse_lean", trapped, Code::kAborted, {"'h'", "dw_on_start", "stack", "dive_lean"}, ""},
       {"trap_start", trapped, Code::kAborted, {"'h'", "dw_on_start", "unreachable"}, ""},
       {"trap_message", trapped, Code::kAborted, {"'h'", "dw_on_message", "unreachable"}, ""},
       {"trap_token", trapped, Code::kAborted, {"'h'", "dw_on_token", "unreachable"}, ""},
-      {"divide", trapped, Code::kAborted, {"'h'", "dw_on_start", "divide by zero"}, ""},
+      {"divide", trapped, Code::kAborted, {"'h'", "dw_on_start", "division by zero"}, ""},
       {"wild_store", trapped, Code::kAborted, {"'h'", "dw_on_start", "out of bounds"}, ""},
       {"emit_then_trap", trapped, Code::kAborted, {"'h'", "unreachable"}, ""},
       {"grow", ActorState::kIdle, Code::kOk, {}, "full"},
@@ -127,6 +130,7 @@ TEST_F(HostileTest, AFullMailboxRefuses) {
   Outbox outbox;
   ActorOptions options = hostile_options(outbox, "loop_start");
   options.limits.max_mailbox = 3;
+  options.limits.handler_deadline = std::chrono::milliseconds(0);
   const auto id = system_->spawn("h", guest("hostile"), options);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(system_->send(*id, bytes_of("x")).is_ok());
   EXPECT_EQ(system_->send(*id, bytes_of("x")).code(), Code::kResourceExhausted);
@@ -138,6 +142,7 @@ TEST_F(HostileTest, StopBreaksAnEndlessHandlerOff) {
   options.limits.handler_deadline = std::chrono::milliseconds(0);
   const auto id = system_->spawn("h", guest("hostile"), options);
   ASSERT_TRUE(id.is_ok());
+  while (outbox.log_text().find("spinning") == std::string::npos) std::this_thread::yield();
   EXPECT_TRUE(system_->stop(*id).is_ok());
   EXPECT_EQ(system_->status(*id)->state, ActorState::kStopped);
   EXPECT_EQ(outbox.text(), "");

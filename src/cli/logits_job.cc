@@ -114,8 +114,8 @@ Result<std::vector<int32_t>> read_ids(const std::string& file_and_tensor) {
   }
   const std::string path = file_and_tensor.substr(0, colon);
   const std::string name = file_and_tensor.substr(colon + 1);
-  DW_ASSIGN_OR_RETURN(const os::MappedFile file, os::MappedFile::open(path));
-  DW_ASSIGN_OR_RETURN(const auto tensors, format::parse_safetensors(file.bytes(), path));
+  DW_ASSIGN_OR_RETURN(const auto file, os::MappedFile::open(path));
+  DW_ASSIGN_OR_RETURN(const auto tensors, format::parse_safetensors(file->bytes(), path));
   const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
   if (tensor == tensors.end()) return not_found(path + ": no tensor '" + name + "'");
   if (tensor->shape.size() != 1 || tensor->shape[0] == 0) {

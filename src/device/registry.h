@@ -1,7 +1,8 @@
 // Registry: the devices this program can offer, by name.
 //
-// The composition root (src/cli) adds one entry per backend, real or null; everything above asks for a device by name
-// and never learns which backend stands behind it. A registry is filled before it is shared and read-only afterwards.
+// The composition root (src/cli) adds one entry per backend, real or null; everything above asks for a device
+// by name and never learns which backend stands behind it. A registry is filled before it is shared and
+// read-only afterwards.
 #pragma once
 
 #include <functional>

@@ -59,7 +59,8 @@ class EngineImpl final : public Engine {
   void compose();
   Status run_batch();
   void fill_inputs();
-  void deliver();
+  Session* logits_owner() const;
+  void deliver(const float* logits);
   void settle(const Status& status, const Session* me);
   void finish(Session* session, Status outcome, const Session* me);
 

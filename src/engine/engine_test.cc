@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "engine/allocation_counter.h"
-#include "engine/test_models.h"
+#include "engine/fixture_models_test.h"
 
 namespace driftwood::engine::testing {
 namespace {

@@ -1,7 +1,7 @@
 // The engine against answers it did not write: fixture models of transformers, and SmolLM2 in float32 numpy.
 #include <gtest/gtest.h>
 
-#include "engine/test_models.h"
+#include "engine/fixture_models_test.h"
 
 namespace driftwood::engine::testing {
 namespace {

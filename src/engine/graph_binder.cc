@@ -41,9 +41,20 @@ Status GraphRunner::Binder::bind() {
     if (!bound.is_ok()) return bound.status();
     runner_.steps_.push_back({rows_of(graph_, op), std::move(*bound)});
   }
-  runner_.logits_ = f32(graph_.logits);
-  runner_.vocab_size_ = at(graph_.logits).width;
-  return Status::ok();
+  return bind_head();
+}
+
+Status GraphRunner::Binder::bind_head() {
+  for (size_t i = 0; i < graph_.ops.size(); ++i) {
+    const auto* matmul = std::get_if<graph::MatmulOp>(&graph_.ops[i]);
+    if (matmul == nullptr || matmul->out != graph_.logits) continue;
+    runner_.head_step_ = i;
+    for (size_t p = 0; p < matmul->parts.size(); ++p) runner_.head_columns_[p] = matmul->parts[p].column;
+    runner_.arena_logits_ = f32(graph_.logits);
+    runner_.vocab_size_ = at(graph_.logits).width;
+    return Status::ok();
+  }
+  return internal_error("graph: the logits must come from a matmul");
 }
 
 Status GraphRunner::Binder::acquire(const std::string& key) {

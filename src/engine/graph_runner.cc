@@ -31,9 +31,13 @@ Result<std::unique_ptr<GraphRunner>> GraphRunner::create(const graph::Graph& gra
   return runner;
 }
 
-Status GraphRunner::run(int64_t tokens, int64_t logit_rows) {
+Status GraphRunner::run(int64_t tokens, int64_t logit_rows, float* logits) {
   DW_CHECK(tokens > 0 && tokens <= options_.max_tokens, "rows within the plan");
   DW_CHECK(logit_rows >= 0 && logit_rows <= options_.max_logit_rows, "logit rows within the plan");
+  auto& head = std::get<MatmulBatchArgs>(steps_[head_step_].arguments);
+  for (int i = 0; i < head.count; ++i) {
+    head.parts[i].out = (logits != nullptr ? logits : arena_logits_) + head_columns_[static_cast<size_t>(i)];
+  }
   for (Step& step : steps_) {
     if (step.rows == graph::Rows::kLogits && logit_rows == 0) continue;
     DW_RETURN_IF_ERROR(run_step(&step, tokens, logit_rows));

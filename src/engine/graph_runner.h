@@ -5,9 +5,10 @@
 // count. So a run neither allocates nor looks anything up. Weights stay acquired while the runner lives.
 //
 // Use: fill ids(), positions(), kv_rows(), frequencies() for T rows and logit_rows() for the R rows whose logits
-// are wanted, then run(T, R); logits() are valid until the next run. Threads: one at a time.
+// are wanted, then run(T, R, ...). Threads: one at a time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -58,8 +59,10 @@ class GraphRunner {
   int32_t* logit_rows() { return logit_rows_.data(); }             // ascending indices of rows
   std::vector<FrequencyRun>& frequencies() { return frequencies_; }  // covering [0, T)
 
-  Status run(int64_t tokens, int64_t logit_rows);
-  const float* logits() const { return logits_; }  // [R, V]
+  // Logits [R, V] go to `logits` if it is not null, else to the arena, where arena_logits() finds them until the
+  // next run.
+  Status run(int64_t tokens, int64_t logit_rows, float* logits = nullptr);
+  const float* arena_logits() const { return arena_logits_; }
 
  private:
   // The residual sum of the wanted rows.
@@ -92,7 +95,9 @@ class GraphRunner {
   std::unique_ptr<device::Stream> stream_;
   std::vector<std::string> acquired_;
   std::vector<Step> steps_;
-  const float* logits_ = nullptr;
+  size_t head_step_ = 0;                      // the matmul that writes the logits
+  std::array<int64_t, 4> head_columns_ = {};  // of its parts
+  float* arena_logits_ = nullptr;
   int64_t vocab_size_ = 0;
 
   std::vector<int32_t> ids_;

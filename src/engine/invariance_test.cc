@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "engine/test_models.h"
+#include "engine/fixture_models_test.h"
 
 namespace driftwood::engine::testing {
 namespace {

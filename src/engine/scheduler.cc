@@ -85,11 +85,21 @@ void EngineImpl::compose() {
   companions_ = pieces_.size();
 }
 
+// A single row of logits is computed where its session keeps it, several are copied there.
 Status EngineImpl::run_batch() {
   fill_inputs();
-  DW_RETURN_IF_ERROR(runner_->run(batch_tokens_, batch_logit_rows_));
-  deliver();
+  float* const direct = batch_logit_rows_ == 1 ? logits_owner()->logits->data() : nullptr;
+  DW_RETURN_IF_ERROR(runner_->run(batch_tokens_, batch_logit_rows_, direct));
+  deliver(direct != nullptr ? direct : runner_->arena_logits());
   return Status::ok();
+}
+
+// The session of the batch's first row of logits.
+Session* EngineImpl::logits_owner() const {
+  for (const Piece& piece : pieces_) {
+    if (piece.logit_rows > 0) return batch_[piece.candidate];
+  }
+  return nullptr;
 }
 
 void EngineImpl::fill_inputs() {
@@ -116,9 +126,8 @@ void EngineImpl::fill_inputs() {
 }
 
 // Logits to their sessions: the last row is kept, and every row goes to the sink if there is one.
-void EngineImpl::deliver() {
+void EngineImpl::deliver(const float* row) {
   const auto width = static_cast<size_t>(runner_->vocab_size());
-  const float* row = runner_->logits();
   for (const Piece& piece : pieces_) {
     Session& session = *batch_[piece.candidate];
     if (piece.logit_rows == 0) continue;
@@ -129,6 +138,7 @@ void EngineImpl::deliver() {
       }
     }
     row += static_cast<size_t>(piece.logit_rows) * width;
+    if (row - width == session.logits->data()) continue;
     std::memcpy(session.logits->data(), row - width, width * sizeof(float));
   }
 }

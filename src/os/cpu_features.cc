@@ -50,9 +50,9 @@ struct Feature {
 constexpr unsigned kYmm = 0x6;
 constexpr unsigned kZmm = 0xe6;
 constexpr Feature kFeatures[] = {
-    {"fma", 1, 'c', 12, kYmm},        {"f16c", 1, 'c', 29, kYmm},        {"avx2", 7, 'b', 5, kYmm},
-    {"avx512f", 7, 'b', 16, kZmm},    {"avx512dq", 7, 'b', 17, kZmm},    {"avx512bw", 7, 'b', 30, kZmm},
-    {"avx512vl", 7, 'b', 31, kZmm},   {"avx512vnni", 7, 'c', 11, kZmm},
+    {"fma", 1, 'c', 12, kYmm},      {"f16c", 1, 'c', 29, kYmm},       {"avx2", 7, 'b', 5, kYmm},
+    {"avx512f", 7, 'b', 16, kZmm},  {"avx512dq", 7, 'b', 17, kZmm},   {"avx512bw", 7, 'b', 30, kZmm},
+    {"avx512vl", 7, 'b', 31, kZmm}, {"avx512vnni", 7, 'c', 11, kZmm},
 };
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,16 +12,10 @@
 #include <utility>
 
 #include "os/descriptor.h"
+#include "os/os_error.h"
 
 namespace driftwood::os {
 namespace {
-
-Status system_error_at(const std::string& path, int error) {
-  const std::string message = path + ": " + strerror(error);
-  if (error == ENOENT) return not_found(message);
-  if (error == EACCES || error == EPERM || error == ELOOP) return permission_denied(message);
-  return unavailable(message);
-}
 
 Status check_private(const std::string& path, const struct stat& info) {
   if (info.st_uid != geteuid()) return permission_denied(path + ": belongs to another user");
@@ -32,9 +25,9 @@ Status check_private(const std::string& path, const struct stat& info) {
 
 Result<Descriptor> open_private_folder(const std::string& folder) {
   Descriptor fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.is_open()) return system_error_at(folder, errno);
+  if (!fd.is_open()) return errno_status(errno, folder);
   struct stat info;
-  if (fstat(fd.get(), &info) != 0) return system_error_at(folder, errno);
+  if (fstat(fd.get(), &info) != 0) return errno_status(errno, folder);
   DW_RETURN_IF_ERROR(check_private(folder, info));
   return fd;
 }
@@ -45,7 +38,7 @@ Status write_all(int fd, std::span<const uint8_t> bytes, const std::string& path
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return system_error_at(path, errno);
+    if (n <= 0) return errno_status(errno, path);
     bytes = bytes.subspan(static_cast<size_t>(n));
   }
   return Status::ok();
@@ -57,9 +50,9 @@ Result<std::vector<uint8_t>> read_private_file(const std::string& folder, const 
                                                uint64_t max_bytes) {
   DW_ASSIGN_OR_RETURN(const Descriptor dir, open_private_folder(folder));
   const Descriptor fd(openat(dir.get(), leaf_of(path).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd.is_open()) return system_error_at(path, errno);
+  if (!fd.is_open()) return errno_status(errno, path);
   struct stat info;
-  if (fstat(fd.get(), &info) != 0) return system_error_at(path, errno);
+  if (fstat(fd.get(), &info) != 0) return errno_status(errno, path);
   DW_RETURN_IF_ERROR(check_private(path, info));
   if (!S_ISREG(info.st_mode)) return invalid_argument(path + ": not a regular file");
   if (static_cast<uint64_t>(info.st_size) > max_bytes) return out_of_range(path + ": larger than expected");
@@ -68,7 +61,7 @@ Result<std::vector<uint8_t>> read_private_file(const std::string& folder, const 
   while (filled < bytes.size()) {
     const ssize_t n = read(fd.get(), bytes.data() + filled, bytes.size() - filled);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return system_error_at(path, errno);
+    if (n < 0) return errno_status(errno, path);
     if (n == 0) return data_loss(path + ": shorter than its size");
     filled += static_cast<size_t>(n);
   }
@@ -81,17 +74,17 @@ Status write_private_file(const std::string& folder, const std::string& path, st
   std::error_code made;
   const std::filesystem::path parent = std::filesystem::path(folder).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, made);
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return system_error_at(folder, errno);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return errno_status(errno, folder);
   DW_ASSIGN_OR_RETURN(const Descriptor dir, open_private_folder(folder));
   const std::string leaf = leaf_of(path);
   const std::string temporary = leaf + ".new." + std::to_string(getpid()) + "." + std::to_string(counter++);
   const Descriptor fd(
       openat(dir.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.is_open()) return system_error_at(path, errno);
+  if (!fd.is_open()) return errno_status(errno, path);
   Status status = write_all(fd.get(), head, path);
   if (status.is_ok()) status = write_all(fd.get(), body, path);
   if (status.is_ok() && renameat(dir.get(), temporary.c_str(), dir.get(), leaf.c_str()) != 0) {
-    status = system_error_at(path, errno);
+    status = errno_status(errno, path);
   }
   if (!status.is_ok()) unlinkat(dir.get(), temporary.c_str(), 0);
   return status;

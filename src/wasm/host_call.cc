@@ -23,7 +23,15 @@ void HostCall::exit(int code) {
 
 WasiState& HostCall::wasi() { return *owner_->wasi_; }
 
-bool HostCall::should_stop() const {
+bool HostCall::end_if_due() {
+  if (ends_) return true;
+  if (!is_due()) return false;
+  ends_ = true;
+  owner_->set_due_ending();
+  return true;
+}
+
+bool HostCall::is_due() const {
   if (owner_->interrupted_.load(std::memory_order_acquire)) return true;
   return owner_->deadline_ticks_ != 0 && owner_->module_->engine()->ticker().now() >= owner_->deadline_at_;
 }

@@ -22,9 +22,11 @@ class HostCall final : public CallContext {
   // Ends the instance with an exit code, as proc_exit does.
   void exit(int code);
   WasiState& wasi();
-  // True if the call should end now: interrupted, or past its deadline. A host function that waits or works
-  // long asks this now and then, and returns; the guest is then ended as it is re-entered.
-  bool should_stop() const;
+  // True if the call is past its deadline or interrupted; the guest then ends as the host function returns. A
+  // host function that waits or works long asks this now and then.
+  bool end_if_due();
+  // The same without consequences.
+  bool is_due() const;
   std::chrono::milliseconds poll_period() const;
 
   // Set by trap() and exit(); the closure then unwinds the guest.

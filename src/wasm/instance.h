@@ -65,6 +65,7 @@ class GuestInstance final : public Instance {
   Result<int> resolve_any(std::string_view export_name);
   Status usable() const;
   void arm_deadline();
+  void set_due_ending();
   Status enter(const ResolvedExport& target, wasmtime_val_raw_t* slots, size_t slot_count);
   Status ended(const std::string& export_name, bool has_results, wasmtime_error_t* error, wasm_trap_t* trap);
   static wasmtime_error_t* on_epoch(wasmtime_context_t*, void* data, uint64_t* delta,

@@ -19,10 +19,13 @@ wasmtime_error_t* GuestInstance::on_epoch(wasmtime_context_t*, void* data, uint6
   auto* self = static_cast<GuestInstance*>(data);
   *delta = 1;
   *kind = WASMTIME_UPDATE_DEADLINE_CONTINUE;
-  if (!self->host_call_.should_stop()) return nullptr;
-  const bool interrupted = self->interrupted_.load(std::memory_order_acquire);
-  self->ending_ = interrupted ? Ending::kInterrupted : Ending::kDeadline;
-  return wasmtime_error_new(interrupted ? "interrupted" : "deadline");
+  if (!self->host_call_.is_due()) return nullptr;
+  self->set_due_ending();
+  return wasmtime_error_new("ended by the host");
+}
+
+void GuestInstance::set_due_ending() {
+  ending_ = interrupted_.load(std::memory_order_acquire) ? Ending::kInterrupted : Ending::kDeadline;
 }
 
 Status GuestInstance::enter(const ResolvedExport& target, wasmtime_val_raw_t* slots, size_t slot_count) {

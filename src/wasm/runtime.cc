@@ -2,7 +2,7 @@
 
 #include <dw_bridge.h>
 
-#include "os/read_file.h"
+#include "os/mapped_file.h"
 #include "wasm/engine.h"
 #include "wasm/instance.h"
 #include "wasm/module.h"
@@ -95,9 +95,10 @@ Result<wasmtime_module_t*> WasmtimeRuntime::compile(const std::string& name, std
 }
 
 Result<std::shared_ptr<Module>> WasmtimeRuntime::load_file(const std::string& path) {
-  DW_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, os::read_whole_file(path, kMaxModuleBytes));
+  DW_ASSIGN_OR_RETURN(const std::string bytes, os::read_text_file(path, kMaxModuleBytes));
   const size_t slash = path.find_last_of('/');
-  return load(slash == std::string::npos ? path : path.substr(slash + 1), bytes);
+  return load(slash == std::string::npos ? path : path.substr(slash + 1),
+              {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
 }
 
 Result<std::unique_ptr<Instance>> WasmtimeRuntime::instantiate(std::shared_ptr<Module> module,

@@ -1,5 +1,6 @@
-// Cases of attention: against ref over heads, formats, windows and lengths, and the invariances: a row alone, in a
-// chunk, or beside other sequences; blocks in any physical order. Every KV byte that no row may see is NaN.
+// Cases of attention: against ref over heads, formats, windows and lengths, and the invariances: a row alone,
+// in a chunk, or beside other sequences; blocks in any physical order. Every KV byte that no row may see is
+// NaN.
 #include <algorithm>
 
 #include "tests/conformance/cases.h"
@@ -16,7 +17,8 @@ struct Geometry {
   DType dtype;
 };
 
-// Sequences of given lengths in one pool, their blocks shuffled by `seed`; the contents depend on the sequence only.
+// Sequences of given lengths in one pool, their blocks shuffled by `seed`; the contents depend on the
+// sequence only.
 class Store {
  public:
   Store(Device& device, const Geometry& g, std::vector<int64_t> lengths, uint64_t seed)
@@ -83,8 +85,8 @@ struct RowId {
 };
 
 // The query of a row depends on its sequence and position only.
-Floats attend(Runner& run, const Store& store, const Geometry& g, const std::vector<RowId>& ids, int64_t window,
-              Quantised* q8 = nullptr) {
+Floats attend(Runner& run, const Store& store, const Geometry& g, const std::vector<RowId>& ids,
+              int64_t window, Quantised* q8 = nullptr) {
   const int64_t width = g.heads * g.head_dim;
   const int64_t tokens = static_cast<int64_t>(ids.size());
   Floats q(tokens * (width + 3));
@@ -95,7 +97,8 @@ Floats attend(Runner& run, const Store& store, const Geometry& g, const std::vec
     rows[t] = store.row(ids[t].sequence, ids[t].position);
   }
   Floats out(tokens * width);
-  AttentionArgs args{tokens, rows.data(), store.layer(), g.heads, 0.125f, window, q.data(), width + 3, out.data(), {}};
+  AttentionArgs args{tokens, rows.data(), store.layer(), g.heads,    0.125f,
+                     window, q.data(),    width + 3,     out.data(), {}};
   if (q8 != nullptr) args.q8 = q8->view();
   run(&OpTable::attention, args);
   return out;
@@ -108,13 +111,14 @@ std::vector<RowId> last_rows(size_t sequence, int64_t length, int64_t count) {
 }
 
 std::string describe(const Geometry& g, int64_t length, int64_t tokens, int64_t window) {
-  return "attention H=" + std::to_string(g.heads) + " Hkv=" + std::to_string(g.kv_heads) + " D=" +
-         std::to_string(g.head_dim) + (g.dtype == DType::kF16 ? " f16" : " f32") + " length=" +
-         std::to_string(length) + " T=" + std::to_string(tokens) + " window=" + std::to_string(window);
+  return "attention H=" + std::to_string(g.heads) + " Hkv=" + std::to_string(g.kv_heads) +
+         " D=" + std::to_string(g.head_dim) + (g.dtype == DType::kF16 ? " f16" : " f32") +
+         " length=" + std::to_string(length) + " T=" + std::to_string(tokens) +
+         " window=" + std::to_string(window);
 }
 
 constexpr Geometry kGeometries[] = {
-    {9, 3, 64, DType::kF16}, {4, 4, 32, DType::kF16}, {8, 1, 16, DType::kF32},  {6, 2, 80, DType::kF16},
+    {9, 3, 64, DType::kF16},  {4, 4, 32, DType::kF16}, {8, 1, 16, DType::kF32}, {6, 2, 80, DType::kF16},
     {4, 1, 256, DType::kF16}, {2, 2, 20, DType::kF32}, {40, 1, 8, DType::kF16}, {3, 1, 20, DType::kF16},
 };
 
@@ -159,13 +163,15 @@ std::string attention_invariance(Device& reference, Device& candidate) {
       const std::vector<int64_t> lengths = {300, 70, 600};
       const Store store(reference, g, lengths, 5);
       const Store shuffled(reference, g, lengths, 6);
-      // A prompt's rows, two decode rows of other sequences, then rows of the first again: tiles are cut everywhere.
+      // A prompt's rows, two decode rows of other sequences, then rows of the first again: tiles are cut
+      // everywhere.
       std::vector<RowId> ids = last_rows(0, 290, 33);
       ids.push_back({1, 69});
       ids.push_back({2, 599});
       for (const RowId& id : last_rows(0, 300, 10)) ids.push_back(id);
       const Floats together = attend(run, store, g, ids, window);
-      DW_RETURN_DIFFERENCE(compare(together, attend(run, shuffled, g, ids, window), "attention, blocks in another order"));
+      DW_RETURN_DIFFERENCE(
+          compare(together, attend(run, shuffled, g, ids, window), "attention, blocks in another order"));
       for (size_t t = 0; t < ids.size(); ++t) {
         const Floats alone = attend(run, store, g, {ids[t]}, window);
         DW_RETURN_DIFFERENCE(compare_row(together, static_cast<int64_t>(t), alone,

@@ -1,9 +1,9 @@
 // The conformance suite (DESIGN 4.3): what it means that a device speaks portable-1.
 //
-// A case is a function that runs one op on two devices over many shapes and returns "" or a sentence about the first
-// byte that differs. The reference is ref on one thread. Cases also check, on the candidate alone, that a row gives the
-// same bytes alone and among others. A device passes if every case returns "".
-// Devices must share the host's pointers (device.h, pointers_are_host or registered memory).
+// A case is a function that runs one op on two devices over many shapes and returns "" or a sentence about
+// the first byte that differs. The reference is ref on one thread. Cases also check, on the candidate alone,
+// that a row gives the same bytes alone and among others. A device passes if every case returns "". Devices
+// must share the host's pointers (device.h, pointers_are_host or registered memory).
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,9 @@ class Values {
  public:
   Values() = default;
   explicit Values(int64_t count, T fill = T{}) : storage_(count + 64 / sizeof(T), fill), count_(count) {}
-  Values(const Values& other) : Values(other.count_) { std::copy(other.data(), other.data() + count_, data()); }
+  Values(const Values& other) : Values(other.count_) {
+    std::copy(other.data(), other.data() + count_, data());
+  }
   Values& operator=(const Values& other) {
     Values copy(other);
     storage_.swap(copy.storage_);
@@ -126,7 +128,7 @@ std::string compare_row(const Floats& all, int64_t t, const Floats& alone, const
 }  // namespace driftwood::conformance
 
 // Leaves the function with the first complaint that is not empty.
-#define DW_RETURN_DIFFERENCE(expr)                                  \
-  do {                                                              \
+#define DW_RETURN_DIFFERENCE(expr)                                         \
+  do {                                                                     \
     if (std::string dw_found = (expr); !dw_found.empty()) return dw_found; \
   } while (0)

@@ -1,5 +1,5 @@
-// Runs the cases over every instruction set of this build and 1 to 4 threads, and shows that the suite would notice a
-// wrong order of accumulation.
+// Runs the cases over every instruction set of this build and 1 to 4 threads, and shows that the suite would
+// notice a wrong order of accumulation.
 #include <gtest/gtest.h>
 
 #include "base/math.h"
@@ -13,11 +13,21 @@ Floats random_floats(int64_t count, uint64_t seed, float scale) {
   for (int64_t i = 0; i < count; ++i) {
     const float x = (random_uniform(seed, 0, i, 0) - 0.5f) * 2.0f * scale;
     switch (random_u64(seed, 0, i, 1) % 64) {
-      case 0: values[i] = 0.0f; break;
-      case 1: values[i] = -0.0f; break;
-      case 2: values[i] = x * 1e-42f; break;
-      case 3: values[i] = x * 30.0f; break;
-      default: values[i] = x; break;
+      case 0:
+        values[i] = 0.0f;
+        break;
+      case 1:
+        values[i] = -0.0f;
+        break;
+      case 2:
+        values[i] = x * 1e-42f;
+        break;
+      case 3:
+        values[i] = x * 30.0f;
+        break;
+      default:
+        values[i] = x;
+        break;
     }
   }
   return values;
@@ -38,12 +48,18 @@ std::string compare_row(const Floats& all, int64_t t, const Floats& alone, const
 
 const std::vector<Case>& all_cases() {
   static const std::vector<Case> kCases = {
-      {"embed", embed_difference},           {"rms_norm", rms_norm_difference},
-      {"quantise", quantise_difference},     {"matmul", matmul_difference},
-      {"rope_table", rope_table_difference}, {"rope", rope_difference},
-      {"kv_store", kv_store_difference},     {"attention", attention_difference},
-      {"attention", attention_invariance},   {"swiglu", swiglu_difference},
-      {"add", add_difference},               {"softmax", softmax_difference},
+      {"embed", embed_difference},
+      {"rms_norm", rms_norm_difference},
+      {"quantise", quantise_difference},
+      {"matmul", matmul_difference},
+      {"rope_table", rope_table_difference},
+      {"rope", rope_difference},
+      {"kv_store", kv_store_difference},
+      {"attention", attention_difference},
+      {"attention", attention_invariance},
+      {"swiglu", swiglu_difference},
+      {"add", add_difference},
+      {"softmax", softmax_difference},
       {"gemm", gemm_difference},
   };
   return kCases;
@@ -84,7 +100,8 @@ std::vector<Candidate> candidates() {
   for (size_t i = 0; i < all_cases().size(); ++i) {
     for (const kernels::TableEntry& entry : kernels::built_tables()) {
       const bool ref = std::string_view(entry.isa) == "ref";
-      for (int threads = ref ? 3 : 1; threads <= (ref ? 3 : 4); ++threads) list.push_back({entry.isa, threads, i});
+      for (int threads = ref ? 3 : 1; threads <= (ref ? 3 : 4); ++threads)
+        list.push_back({entry.isa, threads, i});
     }
   }
   return list;
@@ -156,7 +173,8 @@ void merged_backwards(const AttentionArgs& args, int64_t begin, int64_t end) {
       for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
         float* parts = partials.data() + head * runs * (dim + 2);
         for (int64_t i = 0; i < runs / 2; ++i) {
-          std::swap_ranges(parts + i * (dim + 2), parts + (i + 1) * (dim + 2), parts + (runs - 1 - i) * (dim + 2));
+          std::swap_ranges(parts + i * (dim + 2), parts + (i + 1) * (dim + 2),
+                           parts + (runs - 1 - i) * (dim + 2));
         }
         kernels::ref::table().attention_merge(one, partials.data(), runs, head, head + 1);
       }

@@ -13,11 +13,11 @@ struct Layout {
   const char* name;
 };
 constexpr Layout kLayouts[] = {
-    {PackedLayout::kP4H, false, 8, "P4H"},        {PackedLayout::kP4H, true, 0, "P4H+min"},
-    {PackedLayout::kP4F, true, 0, "P4F+min"},     {PackedLayout::kP4F, false, 8, "P4F"},
-    {PackedLayout::kP8H, false, 0, "P8H"},        {PackedLayout::kP8H, true, 0, "P8H+min"},
-    {PackedLayout::kP8F, true, -128, "P8F+min"},  {PackedLayout::kP8F, false, 0, "P8F"},
-    {PackedLayout::kF32, false, 0, "F32"},        {PackedLayout::kF16, false, 0, "F16"},
+    {PackedLayout::kP4H, false, 8, "P4H"},       {PackedLayout::kP4H, true, 0, "P4H+min"},
+    {PackedLayout::kP4F, true, 0, "P4F+min"},    {PackedLayout::kP4F, false, 8, "P4F"},
+    {PackedLayout::kP8H, false, 0, "P8H"},       {PackedLayout::kP8H, true, 0, "P8H+min"},
+    {PackedLayout::kP8F, true, -128, "P8F+min"}, {PackedLayout::kP8F, false, 0, "P8F"},
+    {PackedLayout::kF32, false, 0, "F32"},       {PackedLayout::kF16, false, 0, "F16"},
     {PackedLayout::kBF16, false, 0, "BF16"},
 };
 
@@ -78,10 +78,14 @@ class Matrix {
 // Three matrices over the same activations (q, k, v), row stride wider than any of them, one with a bias.
 struct Product {
   Product(const Layout& kind, int64_t rows, int64_t cols)
-      : a(kind, rows, cols, 11), b(kind, rows + 5, cols, 12), c(kind, 16, cols, 13), bias(random_floats(rows, 14)) {}
+      : a(kind, rows, cols, 11),
+        b(kind, rows + 5, cols, 12),
+        c(kind, 16, cols, 13),
+        bias(random_floats(rows, 14)) {}
 
   // Rows [first, first + tokens) of the activations; guard values between rows must survive.
-  Floats run(Runner& runner, const Floats& x, Quantised& q8, int64_t first, int64_t tokens, bool quantised) const {
+  Floats run(Runner& runner, const Floats& x, Quantised& q8, int64_t first, int64_t tokens,
+             bool quantised) const {
     const int64_t cols = a.view().cols;
     const int64_t stride = 2 * a.view().rows + 5 + 16 + 7;
     Floats out(tokens * stride, -7.0f);
@@ -115,8 +119,9 @@ struct Product {
 
 std::string product_case(Runner& expected, Runner& actual, const Layout& kind, int64_t rows, int64_t cols,
                          int64_t tokens, bool quantised) {
-  const std::string what = std::string("matmul ") + kind.name + (quantised || !is_quantised(kind.layout) ? "" : " x f32") + " N=" +
-                           std::to_string(rows) + " K=" + std::to_string(cols) + " T=" + std::to_string(tokens);
+  const std::string what =
+      std::string("matmul ") + kind.name + (quantised || !is_quantised(kind.layout) ? "" : " x f32") +
+      " N=" + std::to_string(rows) + " K=" + std::to_string(cols) + " T=" + std::to_string(tokens);
   const Product product(kind, rows, cols);
   const Floats x = random_floats(tokens * cols, 15);
   Quantised q8(tokens, cols / 32 * 32);
@@ -175,8 +180,8 @@ std::string embed_difference(Device& reference, Device& candidate) {
 std::string gemm_difference(Device& reference, Device& candidate) {
   Runner expected(reference);
   Runner actual(candidate);
-  constexpr int64_t kShapes[][3] = {{1, 1, 1},   {1, 16, 512}, {3, 17, 513},  {8, 64, 32}, {9, 100, 1030},
-                                    {40, 31, 7}, {5, 15, 0},   {33, 130, 129}};
+  constexpr int64_t kShapes[][3] = {{1, 1, 1},      {1, 16, 512}, {3, 17, 513}, {8, 64, 32},
+                                    {9, 100, 1030}, {40, 31, 7},  {5, 15, 0},   {33, 130, 129}};
   for (const auto& [m, n, k] : kShapes) {
     const int64_t lda = k + 3;
     const int64_t ldb = n + 1;
@@ -187,8 +192,7 @@ std::string gemm_difference(Device& reference, Device& candidate) {
     Floats y(m * ldc, -7.0f);
     expected(&OpTable::gemm, GemmArgs{m, n, k, a.data(), lda, b.data(), ldb, x.data(), ldc});
     actual(&OpTable::gemm, GemmArgs{m, n, k, a.data(), lda, b.data(), ldb, y.data(), ldc});
-    const std::string what =
-        "gemm " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+    const std::string what = "gemm " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
     DW_RETURN_DIFFERENCE(compare(x, y, what));
   }
   return actual.error();

@@ -31,9 +31,9 @@ std::string rope_table_difference(Device& reference, Device& candidate) {
       Floats cosine[2] = {Floats(tokens * half), Floats(tokens * half)};
       Floats sine[2] = {Floats(tokens * half), Floats(tokens * half)};
       for (int side = 0; side < 2; ++side) {
-        (side == 0 ? expected : actual)(
-            &OpTable::rope_table, RopeTableArgs{tokens, half, positions.data(), inv_freq.data(), 1.1f,
-                                                cosine[side].data(), sine[side].data()});
+        (side == 0 ? expected : actual)(&OpTable::rope_table,
+                                        RopeTableArgs{tokens, half, positions.data(), inv_freq.data(), 1.1f,
+                                                      cosine[side].data(), sine[side].data()});
       }
       DW_RETURN_DIFFERENCE(compare(cosine[0], cosine[1], "rope_table cosine"));
       DW_RETURN_DIFFERENCE(compare(sine[0], sine[1], "rope_table sine"));
@@ -83,11 +83,13 @@ std::string kv_store_difference(Device& reference, Device& candidate) {
         const int32_t blocks[] = {3, 0, 2, 1};
         Values<KvRow> rows(tokens);
         for (int64_t t = 0; t < tokens; ++t) rows[t] = {blocks, static_cast<int32_t>(t * 3 + 5)};
-        Values<uint8_t> pool[2] = {Values<uint8_t>(kBlocks * block_bytes, 0xee), Values<uint8_t>(kBlocks * block_bytes, 0xee)};
+        Values<uint8_t> pool[2] = {Values<uint8_t>(kBlocks * block_bytes, 0xee),
+                                   Values<uint8_t>(kBlocks * block_bytes, 0xee)};
         for (int side = 0; side < 2; ++side) {
           const KvLayer layer{pool[side].data(), block_bytes, 64, 64 + half_bytes, heads, head_dim, dtype};
           (side == 0 ? expected : actual)(
-              &OpTable::kv_store, KvStoreArgs{tokens, rows.data(), layer, k.data(), width, v.data(), width + 1});
+              &OpTable::kv_store,
+              KvStoreArgs{tokens, rows.data(), layer, k.data(), width, v.data(), width + 1});
         }
         DW_RETURN_DIFFERENCE(compare(pool[0], pool[1], "kv_store D=" + std::to_string(head_dim)));
       }

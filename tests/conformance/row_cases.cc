@@ -31,8 +31,14 @@ NormResult run_norm(Runner& run, int64_t tokens, int64_t width, const Floats& x,
                     const Floats& weight, Outputs outputs) {
   NormResult result(tokens, width);
   result.x = x;
-  RmsNormArgs args{tokens, width, result.x.data(), residual == nullptr ? nullptr : residual->data(), weight.data(),
-                   1e-5f, outputs == kQ8 ? nullptr : result.out.data(), {}};
+  RmsNormArgs args{tokens,
+                   width,
+                   result.x.data(),
+                   residual == nullptr ? nullptr : residual->data(),
+                   weight.data(),
+                   1e-5f,
+                   outputs == kQ8 ? nullptr : result.out.data(),
+                   {}};
   if (outputs != kOut) args.q8 = result.q8.view();
   run(&OpTable::rms_norm, args);
   return result;
@@ -52,8 +58,8 @@ std::string norm_case(Runner& reference, Runner& candidate, int64_t tokens, int6
   DW_RETURN_DIFFERENCE(compare(expected.q8, actual.q8, what));
   const int64_t t = tokens / 2;
   const Floats one_residual = row_of(residual, t, width);
-  const NormResult alone = run_norm(candidate, 1, width, row_of(x, t, width), with_residual ? &one_residual : nullptr,
-                                    weight, kOut);
+  const NormResult alone = run_norm(candidate, 1, width, row_of(x, t, width),
+                                    with_residual ? &one_residual : nullptr, weight, kOut);
   return outputs == kQ8 ? "" : compare_row(actual.out, t, alone.out, what);
 }
 
@@ -115,8 +121,13 @@ std::string swiglu_difference(Device& reference, Device& candidate) {
         NormResult a(tokens, width);
         NormResult b(tokens, width);
         auto args = [&](NormResult& r) {
-          return SwigluArgs{tokens, width, both.data(), both.data() + width, stride,
-                            outputs == kQ8 ? nullptr : r.out.data(), outputs == kOut ? ActivationsQ8{} : r.q8.view()};
+          return SwigluArgs{tokens,
+                            width,
+                            both.data(),
+                            both.data() + width,
+                            stride,
+                            outputs == kQ8 ? nullptr : r.out.data(),
+                            outputs == kOut ? ActivationsQ8{} : r.q8.view()};
         };
         expected(&OpTable::swiglu, args(a));
         actual(&OpTable::swiglu, args(b));

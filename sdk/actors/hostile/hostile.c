@@ -8,6 +8,7 @@ static volatile uint32_t sink;
 
 static bool is(const char* name) { return strcmp(mode, name) == 0; }
 static void spin(void) {
+  dw_log_text(DW_LOG_INFO, "spinning");
   for (;;) ++sink;
 }
 
@@ -17,6 +18,12 @@ __attribute__((noinline)) static uint32_t dive(uint32_t depth) {
   frame[depth % 64] = depth;
   if (depth == UINT32_MAX) return 0;
   return dive(depth + 1) + frame[depth % 64];
+}
+
+// Levels without a frame in memory: the host's own stack is what runs out.
+__attribute__((noinline)) static uint32_t dive_lean(uint32_t depth) {
+  if (depth == UINT32_MAX) return 0;
+  return dive_lean(depth + 1) ^ sink;
 }
 
 static void grow(void) {
@@ -118,8 +125,12 @@ DW_ON_START() {
   if (is("loop_start")) spin();
   if (is("grow")) grow();
   if (is("recurse")) sink = dive(0);
+  if (is("recurse_lean")) sink = dive_lean(0);
   if (is("trap_start")) __builtin_trap();
-  if (is("divide")) sink = 1 / (sink & 0);
+  if (is("divide")) {
+    volatile uint32_t zero = 0;
+    sink = 10 / zero;
+  }
   if (is("wild_store")) *(volatile uint32_t*)0xfffffff0u = 1;
   if (is("wrong_order")) wrong_order();
   if (is("wrong_session_calls")) wrong_session_calls(dw_session_open(NULL));

@@ -77,7 +77,8 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const CpuOptions& options) 
 CpuDevice::CpuDevice(const kernels::KernelTable& table, int threads, double wake_ns)
     : table_(table), pool_(threads), wake_ns_(wake_ns) {
   info_.name = "cpu";
-  info_.description = std::string(table.isa) + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+  info_.description =
+      std::string(table.isa) + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
   info_.isa = table.isa;
   info_.numerics_id = "portable-1";
   info_.pointers_are_host = true;
@@ -90,8 +91,10 @@ std::unique_ptr<Stream> CpuDevice::make_stream() { return std::make_unique<CpuSt
 
 Result<std::unique_ptr<Buffer>> CpuDevice::allocate(size_t size_bytes) {
   // calloc: large sizes come zeroed from the system and are not touched before their first use.
-  void* memory = size_bytes > SIZE_MAX - kBufferAlignment ? nullptr : std::calloc(size_bytes + kBufferAlignment, 1);
-  if (memory == nullptr) return resource_exhausted("cannot allocate " + std::to_string(size_bytes) + " bytes");
+  void* memory =
+      size_bytes > SIZE_MAX - kBufferAlignment ? nullptr : std::calloc(size_bytes + kBufferAlignment, 1);
+  if (memory == nullptr)
+    return resource_exhausted("cannot allocate " + std::to_string(size_bytes) + " bytes");
   return std::unique_ptr<Buffer>(std::make_unique<HostBuffer>(memory, size_bytes));
 }
 

@@ -1,14 +1,14 @@
 // CpuDevice: the kernels of src/kernels behind the Device seam, on a pool of threads.
 //
-// Ops run to completion inside the call: an op's result is there when it returns, wait() has nothing to wait for.
-// Every op is cut into units by a rule of shapes only and each unit's arithmetic does not depend on the cut, so any
-// thread count gives the same bits (portable-1, docs/numerics.md). Ops too small to be worth a signal run on the
-// caller alone. Streams of several threads share the pool and take turns; small ops of different streams overlap.
+// Ops run to completion inside the call: an op's result is there when it returns, wait() has nothing to wait
+// for. Every op is cut into units by a rule of shapes only and each unit's arithmetic does not depend on the
+// cut, so any thread count gives the same bits (portable-1, docs/numerics.md). Ops too small to be worth a
+// signal run on the caller alone. Streams of several threads share the pool and take turns; small ops of
+// different streams overlap.
 //
-// Steady state: no allocation, lock or system call in an op. Attention partials live in a buffer of the stream that
-// only grows.
-// Arguments are checked (null pointers, sizes, K % 32, alignment): invalid_argument, and nothing is written. Contents
-// (token ids, block ids, positions) are the caller's duty.
+// Steady state: no allocation, lock or system call in an op. Attention partials live in a buffer of the
+// stream that only grows. Arguments are checked (null pointers, sizes, K % 32, alignment): invalid_argument,
+// and nothing is written. Contents (token ids, block ids, positions) are the caller's duty.
 #pragma once
 
 #include <memory>
@@ -24,14 +24,15 @@ namespace driftwood::device {
 struct CpuOptions {
   int threads = 0;  // 0: one per usable physical core
   std::string isa;  // "ref", "avx2", "avx512"; "": DRIFTWOOD_CPU, else the best this processor has
-  double wake_ns = 2000.0;  // estimated work that is worth one more worker; 0 (tests): wake all of them always
+  double wake_ns =
+      2000.0;  // estimated work that is worth one more worker; 0 (tests): wake all of them always
   const kernels::KernelTable* table = nullptr;  // kernels of one's own instead of isa (tests)
 };
 
 class CpuDevice final : public Device {
  public:
-  // invalid_argument: unknown isa or a thread count outside 1..255. failed_precondition: the processor lacks a feature
-  // of the isa that was asked for; the message names it.
+  // invalid_argument: unknown isa or a thread count outside 1..255. failed_precondition: the processor lacks
+  // a feature of the isa that was asked for; the message names it.
   static Result<std::unique_ptr<CpuDevice>> create(const CpuOptions& options);
 
   const DeviceInfo& info() const override { return info_; }

@@ -10,7 +10,8 @@ namespace {
 
 using kernels::KernelTable;
 
-// Estimates of work are in nanoseconds of one thread, by rule of thumb: they decide who works, never what comes out.
+// Estimates of work are in nanoseconds of one thread, by rule of thumb: they decide who works, never what
+// comes out.
 enum class Split { kRanges, kInterleaved };
 
 // Runs body(begin, end) over [0, units) on as many workers as the work is worth.
@@ -39,10 +40,12 @@ using Kernel = void (*)(const Args&, int64_t, int64_t);
 
 // The common case: one kernel over `units`.
 template <typename Args>
-Status run(Stream& stream, const Args& args, Kernel<Args> KernelTable::*kernel, int64_t units, double work_ns) {
+Status run(Stream& stream, const Args& args, Kernel<Args> KernelTable::* kernel, int64_t units,
+           double work_ns) {
   auto& cpu_stream = static_cast<CpuStream&>(stream);
   const Kernel<Args> function = cpu_stream.cpu().table().*kernel;
-  split(cpu_stream, units, work_ns, Split::kRanges, [&](int64_t begin, int64_t end) { function(args, begin, end); });
+  split(cpu_stream, units, work_ns, Split::kRanges,
+        [&](int64_t begin, int64_t end) { function(args, begin, end); });
   return Status::ok();
 }
 
@@ -98,7 +101,8 @@ Status rope_table(Stream& stream, const RopeTableArgs& args) {
 
 Status rope(Stream& stream, const RopeArgs& args) {
   DW_RETURN_IF_ERROR(check(args));
-  return run(stream, args, &KernelTable::rope, args.tokens, 0.3 * product(args.tokens, args.heads * args.half));
+  return run(stream, args, &KernelTable::rope, args.tokens,
+             0.3 * product(args.tokens, args.heads * args.half));
 }
 
 Status kv_store(Stream& stream, const KvStoreArgs& args) {
@@ -132,9 +136,8 @@ Status attention(Stream& stream, const AttentionArgs& args) {
   if (threads > 1 && tiles < 4 * threads && run_units > tiles && work_ns >= 2 * cpu_stream.cpu().wake_ns() &&
       args.tokens <= kSplitRows && floats <= kSplitFloats) {
     float* partials = cpu_stream.partials(static_cast<size_t>(floats));
-    split(cpu_stream, run_units, work_ns, Split::kInterleaved, [&](int64_t begin, int64_t end) {
-      table.attention_run(args, partials, runs, begin, end);
-    });
+    split(cpu_stream, run_units, work_ns, Split::kInterleaved,
+          [&](int64_t begin, int64_t end) { table.attention_run(args, partials, runs, begin, end); });
     split(cpu_stream, args.tokens * args.heads, 0.2 * static_cast<double>(floats), Split::kRanges,
           [&](int64_t begin, int64_t end) { table.attention_merge(args, partials, runs, begin, end); });
   } else {

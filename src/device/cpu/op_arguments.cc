@@ -23,24 +23,29 @@ class Checker {
   }
   Checker& matrix(const PackedMatrix& w) {
     that(w.rows > 0 && w.cols > 0, "weight has no rows or no columns");
-    that(w.data != nullptr && reinterpret_cast<uintptr_t>(w.data) % 64 == 0, "weight data is null or not 64-byte aligned");
+    that(w.data != nullptr && reinterpret_cast<uintptr_t>(w.data) % 64 == 0,
+         "weight data is null or not 64-byte aligned");
     that(w.layout <= PackedLayout::kBF16, "weight layout is unknown");
     return that(!is_quantised(w.layout) || w.cols % kQuantBlock == 0,
                 "a quantised weight's columns are no multiple of 32");
   }
   Checker& q8(const ActivationsQ8& q8, int64_t width) {
     that(width % kQuantBlock == 0, "the width is no multiple of 32, so the row cannot be quantised");
-    return pointer(q8.q, "q8.q is null").pointer(q8.d, "q8.d is null or unaligned")
-        .pointer(q8.s, "q8.s is null or unaligned").pointer(q8.isum, "q8.isum is null or unaligned");
+    return pointer(q8.q, "q8.q is null")
+        .pointer(q8.d, "q8.d is null or unaligned")
+        .pointer(q8.s, "q8.s is null or unaligned")
+        .pointer(q8.isum, "q8.isum is null or unaligned");
   }
   Checker& layer(const KvLayer& layer) {
     that(layer.dtype == DType::kF16 || layer.dtype == DType::kF32, "the KV type is neither F16 nor F32");
     that(layer.kv_heads > 0, "kv_heads is not positive");
     that(layer.head_dim > 0 && layer.head_dim <= kernels::kMaxHeadDim, "head_dim is outside 1..512");
-    that(layer.pool != nullptr && reinterpret_cast<uintptr_t>(layer.pool) % 64 == 0, "the KV pool is null or not 64-byte aligned");
+    that(layer.pool != nullptr && reinterpret_cast<uintptr_t>(layer.pool) % 64 == 0,
+         "the KV pool is null or not 64-byte aligned");
     that(layer.block_bytes > 0 && layer.block_bytes % 64 == 0, "block_bytes is no multiple of 64");
-    return that(layer.k_offset >= 0 && layer.k_offset % 64 == 0 && layer.v_offset >= 0 && layer.v_offset % 64 == 0,
-                "k_offset or v_offset is no multiple of 64");
+    return that(
+        layer.k_offset >= 0 && layer.k_offset % 64 == 0 && layer.v_offset >= 0 && layer.v_offset % 64 == 0,
+        "k_offset or v_offset is no multiple of 64");
   }
   Status status() const {
     return complaint_ == nullptr ? Status::ok() : invalid_argument(std::string(op_) + ": " + complaint_);
@@ -68,8 +73,12 @@ Status check_part(const MatmulArgs& args) {
 }  // namespace
 
 Status check(const EmbedArgs& args) {
-  return Checker("embed").that(args.tokens >= 0, kTokens).matrix(args.table)
-      .pointer(args.ids, "ids is null or unaligned").pointer(args.out, "out is null or unaligned").status();
+  return Checker("embed")
+      .that(args.tokens >= 0, kTokens)
+      .matrix(args.table)
+      .pointer(args.ids, "ids is null or unaligned")
+      .pointer(args.out, "out is null or unaligned")
+      .status();
 }
 
 Status check(const RmsNormArgs& args) {
@@ -83,38 +92,57 @@ Status check(const RmsNormArgs& args) {
 }
 
 Status check(const QuantiseArgs& args) {
-  return Checker("quantise").that(args.tokens >= 0, kTokens).that(args.width > 0, "the width is not positive")
-      .pointer(args.x, "x is null or unaligned").q8(args.q8, args.width).status();
+  return Checker("quantise")
+      .that(args.tokens >= 0, kTokens)
+      .that(args.width > 0, "the width is not positive")
+      .pointer(args.x, "x is null or unaligned")
+      .q8(args.q8, args.width)
+      .status();
 }
 
 Status check(const MatmulBatchArgs& args) {
   if (args.count < 1 || args.count > 4) return invalid_argument("matmul: a batch has 1 to 4 parts");
   for (int i = 0; i < args.count; ++i) {
     DW_RETURN_IF_ERROR(check_part(args.parts[i]));
-    if (args.parts[i].tokens != args.parts[0].tokens) return invalid_argument("matmul: token counts of a batch differ");
+    if (args.parts[i].tokens != args.parts[0].tokens)
+      return invalid_argument("matmul: token counts of a batch differ");
   }
   return Status::ok();
 }
 
 Status check(const RopeTableArgs& args) {
-  return Checker("rope_table").that(args.tokens >= 0, kTokens).that(args.half > 0, "half is not positive")
-      .pointer(args.positions, "positions is null or unaligned").pointer(args.inv_freq, "inv_freq is null or unaligned")
-      .pointer(args.cosine, "cosine is null or unaligned").pointer(args.sine, "sine is null or unaligned").status();
+  return Checker("rope_table")
+      .that(args.tokens >= 0, kTokens)
+      .that(args.half > 0, "half is not positive")
+      .pointer(args.positions, "positions is null or unaligned")
+      .pointer(args.inv_freq, "inv_freq is null or unaligned")
+      .pointer(args.cosine, "cosine is null or unaligned")
+      .pointer(args.sine, "sine is null or unaligned")
+      .status();
 }
 
 Status check(const RopeArgs& args) {
-  return Checker("rope").that(args.tokens >= 0, kTokens).that(args.heads > 0, "heads is not positive")
+  return Checker("rope")
+      .that(args.tokens >= 0, kTokens)
+      .that(args.heads > 0, "heads is not positive")
       .that(args.half > 0 && 2 * args.half <= args.head_dim, "half is outside 1..head_dim / 2")
       .that(args.stride >= args.heads * args.head_dim, "the stride is smaller than a row")
-      .pointer(args.x, "x is null or unaligned").pointer(args.cosine, "cosine is null or unaligned")
-      .pointer(args.sine, "sine is null or unaligned").status();
+      .pointer(args.x, "x is null or unaligned")
+      .pointer(args.cosine, "cosine is null or unaligned")
+      .pointer(args.sine, "sine is null or unaligned")
+      .status();
 }
 
 Status check(const KvStoreArgs& args) {
   const int64_t width = args.layer.kv_heads * args.layer.head_dim;
-  return Checker("kv_store").that(args.tokens >= 0, kTokens).layer(args.layer).pointer(args.rows, "rows is null")
-      .pointer(args.k, "k is null or unaligned").pointer(args.v, "v is null or unaligned")
-      .that(args.k_stride >= width && args.v_stride >= width, "a stride is smaller than a row").status();
+  return Checker("kv_store")
+      .that(args.tokens >= 0, kTokens)
+      .layer(args.layer)
+      .pointer(args.rows, "rows is null")
+      .pointer(args.k, "k is null or unaligned")
+      .pointer(args.v, "v is null or unaligned")
+      .that(args.k_stride >= width && args.v_stride >= width, "a stride is smaller than a row")
+      .status();
 }
 
 Status check(const AttentionArgs& args) {
@@ -140,20 +168,31 @@ Status check(const SwigluArgs& args) {
 }
 
 Status check(const AddArgs& args) {
-  return Checker("add").that(args.count >= 0, "the count is negative").pointer(args.a, "a is null or unaligned")
-      .pointer(args.b, "b is null or unaligned").pointer(args.out, "out is null or unaligned").status();
+  return Checker("add")
+      .that(args.count >= 0, "the count is negative")
+      .pointer(args.a, "a is null or unaligned")
+      .pointer(args.b, "b is null or unaligned")
+      .pointer(args.out, "out is null or unaligned")
+      .status();
 }
 
 Status check(const SoftmaxArgs& args) {
-  return Checker("softmax").that(args.tokens >= 0, kTokens).that(args.width > 0, "the width is not positive")
-      .pointer(args.x, "x is null or unaligned").pointer(args.out, "out is null or unaligned").status();
+  return Checker("softmax")
+      .that(args.tokens >= 0, kTokens)
+      .that(args.width > 0, "the width is not positive")
+      .pointer(args.x, "x is null or unaligned")
+      .pointer(args.out, "out is null or unaligned")
+      .status();
 }
 
 Status check(const GemmArgs& args) {
-  return Checker("gemm").that(args.m >= 0 && args.n >= 0 && args.k >= 0, "a size is negative")
+  return Checker("gemm")
+      .that(args.m >= 0 && args.n >= 0 && args.k >= 0, "a size is negative")
       .that(args.lda >= args.k && args.ldb >= args.n && args.ldc >= args.n, "a stride is smaller than a row")
-      .pointer(args.a, "a is null or unaligned").pointer(args.b, "b is null or unaligned")
-      .pointer(args.c, "c is null or unaligned").status();
+      .pointer(args.a, "a is null or unaligned")
+      .pointer(args.b, "b is null or unaligned")
+      .pointer(args.c, "c is null or unaligned")
+      .status();
 }
 
 }  // namespace driftwood::device

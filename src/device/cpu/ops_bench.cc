@@ -1,5 +1,6 @@
-// Speed of single ops on the CPU device. Shapes are SmolLM2-135M's (E 576, F 1536, H 9, Hkv 3, D 64); threads and
-// instruction set as DRIFTWOOD_CPU and DRIFTWOOD_BENCH_THREADS say. Figures: GMAC/s and GB/s of weights or KV read.
+// Speed of single ops on the CPU device. Shapes are SmolLM2-135M's (E 576, F 1536, H 9, Hkv 3, D 64); threads
+// and instruction set as DRIFTWOOD_CPU and DRIFTWOOD_BENCH_THREADS say. Figures: GMAC/s and GB/s of weights
+// or KV read.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -47,11 +48,12 @@ void BM_Attention(benchmark::State& state) {
   std::vector<KvRow> all(depth + tokens);
   for (int64_t t = 0; t < depth + tokens; ++t) all[t] = {table.data(), static_cast<int32_t>(t)};
   const std::vector<float> kv = noise((depth + tokens) * kKvHeads * kDim, 1);
-  Status status = device.ops().kv_store(*stream, {depth + tokens, all.data(), layer, kv.data(), kKvHeads * kDim,
-                                                  kv.data(), kKvHeads * kDim});
+  Status status = device.ops().kv_store(
+      *stream, {depth + tokens, all.data(), layer, kv.data(), kKvHeads * kDim, kv.data(), kKvHeads * kDim});
   const std::vector<float> q = noise(tokens * kHeads * kDim, 2);
   std::vector<float> out(tokens * kHeads * kDim);
-  const AttentionArgs args{tokens, all.data() + depth, layer, kHeads, 0.125f, 0, q.data(), kHeads * kDim, out.data(), {}};
+  const AttentionArgs args{tokens, all.data() + depth, layer,         kHeads,     0.125f,
+                           0,      q.data(),           kHeads * kDim, out.data(), {}};
   for (auto _ : state) {
     status = device.ops().attention(*stream, args);
     if (!status.is_ok()) state.SkipWithError(status.message().c_str());
@@ -59,8 +61,15 @@ void BM_Attention(benchmark::State& state) {
   const double keys = static_cast<double>(tokens) * (depth + (tokens + 1) / 2.0);
   count_work(state, keys * kHeads * kDim * 2, static_cast<double>(depth + tokens) * kKvHeads * kDim * 4);
 }
-BENCHMARK(BM_Attention)->Args({512, 0})->Args({512, 2048})->Args({1, 128})->Args({1, 2048})->Args({1, 8192})
-    ->Args({8, 2048})->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_Attention)
+    ->Args({512, 0})
+    ->Args({512, 2048})
+    ->Args({1, 128})
+    ->Args({1, 2048})
+    ->Args({1, 8192})
+    ->Args({8, 2048})
+    ->UseRealTime()
+    ->Unit(benchmark::kMicrosecond);
 
 // range: tokens, N, K. Q4_1 weights.
 void BM_Matmul(benchmark::State& state) {
@@ -84,8 +93,15 @@ void BM_Matmul(benchmark::State& state) {
   }
   count_work(state, static_cast<double>(tokens) * w.rows * w.cols, static_cast<double>(w.size_bytes()));
 }
-BENCHMARK(BM_Matmul)->Args({1, 576, 576})->Args({1, 1536, 576})->Args({1, 576, 1536})->Args({1, 49152, 576})
-    ->Args({512, 576, 576})->Args({512, 1536, 576})->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_Matmul)
+    ->Args({1, 576, 576})
+    ->Args({1, 1536, 576})
+    ->Args({1, 576, 1536})
+    ->Args({1, 49152, 576})
+    ->Args({512, 576, 576})
+    ->Args({512, 1536, 576})
+    ->UseRealTime()
+    ->Unit(benchmark::kMicrosecond);
 
 // range: tokens. The rest of a layer.
 void BM_SwigluQuantised(benchmark::State& state) {
@@ -97,7 +113,12 @@ void BM_SwigluQuantised(benchmark::State& state) {
   std::vector<int8_t> q(tokens * kWidth);
   std::vector<float> d(tokens * kWidth / 32), s(d.size());
   std::vector<int32_t> isum(d.size());
-  const SwigluArgs args{tokens, kWidth, both.data(), both.data() + kWidth, 2 * kWidth, nullptr,
+  const SwigluArgs args{tokens,
+                        kWidth,
+                        both.data(),
+                        both.data() + kWidth,
+                        2 * kWidth,
+                        nullptr,
                         {q.data(), d.data(), s.data(), isum.data()}};
   for (auto _ : state) {
     if (Status status = device.ops().swiglu(*stream, args); !status.is_ok()) {
@@ -118,8 +139,8 @@ void BM_RmsNormQuantised(benchmark::State& state) {
   std::vector<int8_t> q(tokens * kWidth);
   std::vector<float> d(tokens * kWidth / 32), s(d.size());
   std::vector<int32_t> isum(d.size());
-  const RmsNormArgs args{tokens, kWidth, x.data(), residual.data(), weight.data(), 1e-5f, nullptr,
-                         {q.data(), d.data(), s.data(), isum.data()}};
+  const RmsNormArgs args{tokens,        kWidth, x.data(), residual.data(),
+                         weight.data(), 1e-5f,  nullptr,  {q.data(), d.data(), s.data(), isum.data()}};
   for (auto _ : state) {
     if (Status status = device.ops().rms_norm(*stream, args); !status.is_ok()) {
       state.SkipWithError(status.message().c_str());
@@ -139,8 +160,8 @@ void BM_RopeTable(benchmark::State& state) {
   const std::vector<float> inv_freq(kHalf, 0.37f);
   std::vector<float> cosine(tokens * kHalf), sine(tokens * kHalf);
   for (auto _ : state) {
-    if (Status status = device.ops().rope_table(*stream, {tokens, kHalf, positions.data(), inv_freq.data(), 1.0f,
-                                                          cosine.data(), sine.data()});
+    if (Status status = device.ops().rope_table(
+            *stream, {tokens, kHalf, positions.data(), inv_freq.data(), 1.0f, cosine.data(), sine.data()});
         !status.is_ok()) {
       state.SkipWithError(status.message().c_str());
     }

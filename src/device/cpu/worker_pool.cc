@@ -61,7 +61,8 @@ void WorkerPool::run(int workers, Task task, const void* context) {
   signal_.store(sequence << 8 | static_cast<uint32_t>(workers), std::memory_order_release);
   signal_.notify_all();
   task(context, 0, workers);
-  for (uint32_t left; (left = pending_.load(std::memory_order_acquire)) != 0;) spin_then_sleep(pending_, left);
+  for (uint32_t left; (left = pending_.load(std::memory_order_acquire)) != 0;)
+    spin_then_sleep(pending_, left);
   busy_.store(0, std::memory_order_release);
   busy_.notify_one();
 }

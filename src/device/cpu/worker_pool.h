@@ -1,11 +1,12 @@
 // WorkerPool: a fixed team of threads that runs one task at a time, split statically.
 //
-// The caller is worker 0. Between tasks the others spin for a few tens of microseconds, then sleep, so that the ops of a
-// decode step find them awake and an idle process uses no CPU. With more threads than processors nobody spins.
+// The caller is worker 0. Between tasks the others spin for a few tens of microseconds, then sleep, so that
+// the ops of a decode step find them awake and an idle process uses no CPU. With more threads than processors
+// nobody spins.
 //
-// Threads: any thread may call run(); callers from several threads take turns (one atomic exchange when nobody else
-// is there). A task must not call run() of the same pool. Cost in steady state: no allocation and no system call while
-// the workers are awake.
+// Threads: any thread may call run(); callers from several threads take turns (one atomic exchange when
+// nobody else is there). A task must not call run() of the same pool. Cost in steady state: no allocation and
+// no system call while the workers are awake.
 #pragma once
 
 #include <atomic>
@@ -32,9 +33,12 @@ class WorkerPool {
   // Calls body(worker, workers) once for each worker 0..workers-1, then returns. workers <= threads().
   template <typename Body>
   void run(int workers, const Body& body) {
-    run(workers, [](const void* context, int worker, int count) {
-      (*static_cast<const Body*>(context))(worker, count);
-    }, &body);
+    run(
+        workers,
+        [](const void* context, int worker, int count) {
+          (*static_cast<const Body*>(context))(worker, count);
+        },
+        &body);
   }
   void run(int workers, Task task, const void* context);
 

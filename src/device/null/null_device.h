@@ -1,7 +1,7 @@
 // NullDevice: the twin of a backend that this build does not hold or that cannot run here.
 //
-// It answers to the backend's name, so that `--device NAME` explains itself instead of being unknown. Every op slot is
-// null; memory calls return unimplemented with the reason.
+// It answers to the backend's name, so that `--device NAME` explains itself instead of being unknown. Every
+// op slot is null; memory calls return unimplemented with the reason.
 #pragma once
 
 #include <memory>

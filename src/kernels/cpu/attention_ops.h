@@ -1,13 +1,14 @@
 // Attention over Vec. Include after a vec16_ISA.h. Numerics: docs/numerics.md, attention.
 //
-// A pass serves rows of one sequence with ascending positions and the query heads of one KV head: up to kMaxQueries
-// (row, head) pairs, row-major. It goes through the sequence run by run (256 keys), and through a run in three phases:
-// scores (lanes = the 32 keys of a block), softmax over what each query sees, values (lanes = head dims). Scores and
-// values are the same small product, tile_product: kQueryTile queries share each load of K or V.
+// A pass serves rows of one sequence with ascending positions and the query heads of one KV head: up to
+// kMaxQueries (row, head) pairs, row-major. It goes through the sequence run by run (256 keys), and through a
+// run in three phases: scores (lanes = the 32 keys of a block), softmax over what each query sees, values
+// (lanes = head dims). Scores and values are the same small product, tile_product: kQueryTile queries share
+// each load of K or V.
 //
-// Keys a query does not see: their scores may be computed (a lane of their own) but are never used; their V is never
-// multiplied, not even by 0, because bytes nobody wrote may be NaN.
-// All state is on the stack (about 160 KiB).
+// Keys a query does not see: their scores may be computed (a lane of their own) but are never used; their V
+// is never multiplied, not even by 0, because bytes nobody wrote may be NaN. f16 is converted in registers,
+// once per tile of queries. All state is on the stack (about 100 KiB).
 #pragma once
 
 #include "kernels/cpu/vec16_math.h"
@@ -17,7 +18,8 @@ namespace driftwood::kernels::DW_ISA {
 namespace {
 
 constexpr int kMaxQueries = 32;
-constexpr int64_t kMaxState = 8192;  // queries * head_dim of a pass
+constexpr int64_t kMaxState = 8192;         // queries * head_dim of a pass
+constexpr int kScoreStride = kKeyRun + 16;  // not a power of two: rows spread over the sets of a cache
 
 struct Pass {
   const AttentionArgs* args;
@@ -32,11 +34,11 @@ struct Pass {
 struct RunState {
   int begin[kMaxQueries];  // visible keys [begin, end); begin >= end: none in this run
   int end[kMaxQueries];
+  const float* q[kMaxQueries];
   float m[kMaxQueries];
   float l[kMaxQueries];
-  alignas(64) float score[kMaxQueries][kKeyRun];
-  alignas(64) float o[kMaxState];              // [query][head_dim]
-  alignas(64) float decoded[32 * kMaxHeadDim];  // one block's K or V in f32
+  alignas(64) float score[kMaxQueries][kScoreStride];
+  alignas(64) float o[kMaxState];  // [query][head_dim]
 };
 
 DW_ALWAYS_INLINE int64_t first_visible_key(const AttentionArgs& args, int64_t row) {
@@ -44,37 +46,52 @@ DW_ALWAYS_INLINE int64_t first_visible_key(const AttentionArgs& args, int64_t ro
   return args.window > 0 && position >= args.window ? position - args.window + 1 : 0;
 }
 
-// acc[q][j] += a[q][i] * b[i][16 j ..], i ascending.
-template <int kQueries, int kVecs, typename Element>
-DW_ALWAYS_INLINE void tile_product(const float* const (&a)[kQueries], int64_t n, const Element* b, int64_t stride,
-                                   Vec (&acc)[kQueries][kVecs]) {
+// acc[q][j] += a[q][i] * b[i][lanes of register j], i ascending. The order of loops keeps kQueries + 1
+// registers busy beside the accumulators.
+template <int kQueries, int kRegs, typename Element>
+DW_ALWAYS_INLINE void tile_product(const float* const (&a)[kQueries], int64_t n, const Element* b,
+                                   int64_t stride, Reg (&acc)[kQueries][kRegs]) {
   for (int64_t i = 0; i < n; ++i, b += stride) {
-    Vec column[kVecs];
-    for (int j = 0; j < kVecs; ++j) column[j] = load(b + 16 * j);
-    for (int q = 0; q < kQueries; ++q) {
-      const Vec x = set(a[q][i]);
-      for (int j = 0; j < kVecs; ++j) acc[q][j] = fma(x, column[j], acc[q][j]);
+    Reg x[kQueries];
+    for (int q = 0; q < kQueries; ++q) x[q] = reg_set(a[q][i]);
+    for (int j = 0; j < kRegs; ++j) {
+      const Reg column = reg_load(b + kRegLanes * j);
+      for (int q = 0; q < kQueries; ++q) acc[q][j] = reg_fma(x[q], column, acc[q][j]);
     }
   }
 }
 
 // Scores of the 32 keys of a block for queries [query, query + kQueries).
 template <int kQueries, typename Element>
-__attribute__((noinline)) void score_tile(const Pass& pass, int query, const Element* k, int64_t key, RunState& run) {
-  const AttentionArgs& args = *pass.args;
-  const int64_t dim = args.layer.head_dim;
+__attribute__((noinline)) void score_tile(const AttentionArgs& args, int query, const Element* k, int64_t key,
+                                          RunState& run) {
+  constexpr int kRegs = kKvBlockTokens / kRegLanes;
   const float* q[kQueries];
-  Vec acc[kQueries][2];
+  Reg acc[kQueries][kRegs];
   for (int i = 0; i < kQueries; ++i) {
-    const int64_t row = pass.first_row + (query + i) / pass.heads;
-    const int64_t head = pass.first_head + (query + i) % pass.heads;
-    q[i] = args.q + row * args.q_stride + head * dim;
-    acc[i][0] = acc[i][1] = set(0.0f);
+    q[i] = run.q[query + i];
+    for (int j = 0; j < kRegs; ++j) acc[i][j] = reg_set(0.0f);
   }
-  tile_product(q, dim, k, kKvBlockTokens, acc);
+  tile_product(q, args.layer.head_dim, k, kKvBlockTokens, acc);
+  const Reg scale = reg_set(args.scale);
   for (int i = 0; i < kQueries; ++i) {
-    store(run.score[query + i] + key, mul(set(args.scale), acc[i][0]));
-    store(run.score[query + i] + key + 16, mul(set(args.scale), acc[i][1]));
+    float* score = run.score[query + i] + key;
+    for (int j = 0; j < kRegs; ++j) reg_store(score + kRegLanes * j, reg_mul(scale, acc[i][j]));
+  }
+}
+
+// o[i] += p[i][t] * v[t][0 .. kLanes), t in [0, n) ascending.
+template <int kQueries, int kLanes, typename Element>
+DW_ALWAYS_INLINE void add_values(const float* const (&p)[kQueries], int64_t n, const Element* v, int64_t dim,
+                                 float* o) {
+  constexpr int kRegs = kLanes / kRegLanes;
+  Reg acc[kQueries][kRegs];
+  for (int i = 0; i < kQueries; ++i) {
+    for (int j = 0; j < kRegs; ++j) acc[i][j] = reg_load(o + i * dim + kRegLanes * j);
+  }
+  tile_product(p, n, v, dim, acc);
+  for (int i = 0; i < kQueries; ++i) {
+    for (int j = 0; j < kRegs; ++j) reg_store(o + i * dim + kRegLanes * j, acc[i][j]);
   }
 }
 
@@ -85,32 +102,20 @@ __attribute__((noinline)) void value_tile(int query, int begin, int end, const E
   const float* p[kQueries];
   for (int i = 0; i < kQueries; ++i) p[i] = run.score[query + i] + begin;
   const Element* from = v + begin % kKvBlockTokens * dim;
+  float* o = run.o + query * dim;
   int64_t d = 0;
-  for (; d + 32 <= dim; d += 32) {
-    Vec acc[kQueries][2];
-    for (int i = 0; i < kQueries; ++i) {
-      acc[i][0] = load(run.o + (query + i) * dim + d);
-      acc[i][1] = load(run.o + (query + i) * dim + d + 16);
-    }
-    tile_product(p, end - begin, from + d, dim, acc);
-    for (int i = 0; i < kQueries; ++i) {
-      store(run.o + (query + i) * dim + d, acc[i][0]);
-      store(run.o + (query + i) * dim + d + 16, acc[i][1]);
-    }
-  }
-  for (; d + 16 <= dim; d += 16) {
-    Vec acc[kQueries][1];
-    for (int i = 0; i < kQueries; ++i) acc[i][0] = load(run.o + (query + i) * dim + d);
-    tile_product(p, end - begin, from + d, dim, acc);
-    for (int i = 0; i < kQueries; ++i) store(run.o + (query + i) * dim + d, acc[i][0]);
-  }
+  for (; d + 32 <= dim; d += 32) add_values<kQueries, 32>(p, end - begin, from + d, dim, o + d);
+  for (; d + 16 <= dim; d += 16) add_values<kQueries, 16>(p, end - begin, from + d, dim, o + d);
   for (; d < dim; ++d) {
     for (int i = 0; i < kQueries; ++i) {
       float acc = run.o[(query + i) * dim + d];
       for (int t = 0; t < end - begin; ++t) {
         const Element stored = from[t * dim + d];
         float value;
-        if constexpr (sizeof(Element) == 2) value = f16_to_f32(stored); else value = stored;
+        if constexpr (sizeof(Element) == 2)
+          value = f16_to_f32(stored);
+        else
+          value = stored;
         acc = __builtin_fmaf(p[i][t], value, acc);
       }
       run.o[(query + i) * dim + d] = acc;
@@ -118,7 +123,8 @@ __attribute__((noinline)) void value_tile(int query, int begin, int end, const E
   }
 }
 
-// How many of `left` queries to take together: the widest tile, but two pairs rather than a tile and a lone query.
+// How many of `left` queries to take together: the widest tile, but two pairs rather than a tile and a lone
+// query.
 DW_ALWAYS_INLINE int tile_width(int left) {
   if (left == kQueryTile + 1 && left % 2 == 0 && left <= 4) return left / 2;
   return left < kQueryTile ? left : kQueryTile;
@@ -136,25 +142,21 @@ DW_ALWAYS_INLINE void with_width(int width, Function function) {
   }
 }
 
-// K or V of one block: as stored, or decoded once if enough queries will read it.
-DW_ALWAYS_INLINE const float* decode(const uint16_t* stored, int64_t count, float* decoded) {
-  for (int64_t i = 0; i < count; i += 16) store(decoded + i, load(stored + i));
-  return decoded;
-}
-
+// Scores of keys [key, key + 32) for queries [from, to).
 template <typename Element>
-DW_ALWAYS_INLINE void score_block(const Pass& pass, int from, int to, const Element* k, int64_t key, RunState& run) {
+DW_ALWAYS_INLINE void score_block(const AttentionArgs& args, int from, int to, const Element* k, int64_t key,
+                                  RunState& run) {
   for (int query = from; query < to;) {
     const int width = tile_width(to - query);
-    with_width(width, [&]<int kWidth>() __attribute__((always_inline)) {
-      score_tile<kWidth>(pass, query, k, key, run);
-    });
+    with_width(width, [&]<int kWidth>()
+                          __attribute__((always_inline)) { score_tile<kWidth>(args, query, k, key, run); });
     query += width;
   }
 }
 
-// Values of keys [key, key + 32) for queries [from, to). Queries of a tile may see different keys (rows of the tile,
-// window edges): the common ones together, what comes before and after for each query alone, in ascending order.
+// Values of keys [key, key + 32) for queries [from, to). Queries of a tile may see different keys (rows of
+// the tile, window edges): the common ones together, what comes before and after for each query alone, in
+// ascending order.
 template <typename Element>
 DW_ALWAYS_INLINE void value_block(int from, int to, const Element* v, int key, int64_t dim, RunState& run) {
   for (int query = from; query < to;) {
@@ -184,27 +186,38 @@ DW_ALWAYS_INLINE void value_block(int from, int to, const Element* v, int key, i
   }
 }
 
-// Scores to exponentials of what the query sees; m and l of the run.
+// Scores to exponentials of what the query sees; m and l of the run. Key t of the run belongs to partial sum
+// t mod 16.
 DW_ALWAYS_INLINE void softmax_run(int query, RunState& run) {
   float* score = run.score[query];
   const int begin = run.begin[query];
   const int end = run.end[query];
-  const int first = begin / 16 * 16;
+  const int first = begin / 16 * 16;  // whole groups of 16 lie in [whole, last); the others are cut
+  const int whole = (begin + 15) / 16 * 16;
+  const int last = end / 16 * 16 > whole ? end / 16 * 16 : whole;
   const Vec lowest = set(-__builtin_inff());
+  const auto seen = [&](int i) __attribute__((always_inline)) {
+    return lanes_from_to(begin > i ? begin - i : 0, end - i < 16 ? end - i : 16);
+  };
   Vec top = lowest;
-  for (int i = first; i < end; i += 16) {
-    const Lanes seen = lanes_from_to(begin > i ? begin - i : 0, end - i < 16 ? end - i : 16);
-    top = greater(select(seen, load(score + i), lowest), top);
-  }
+  if (first < whole) top = greater(select(seen(first), load(score + first), lowest), top);
+  for (int i = whole; i < last; i += 16) top = greater(load(score + i), top);
+  if (last < end) top = greater(select(seen(last), load(score + last), lowest), top);
   run.m[query] = largest(top);
   const Vec m = set(run.m[query]);
   Vec sums = set(0.0f);
-  for (int i = first; i < end; i += 16) {
-    const Lanes seen = lanes_from_to(begin > i ? begin - i : 0, end - i < 16 ? end - i : 16);
-    const Vec e = exp(sub(load(score + i), m));
+  const auto cut = [&](int i) __attribute__((always_inline)) {
+    const Vec e = exp_lanes(sub(load(score + i), m));
     store(score + i, e);
-    sums = select(seen, add(sums, e), sums);
+    sums = select(seen(i), add(sums, e), sums);
+  };
+  if (first < whole) cut(first);
+  for (int i = whole; i < last; i += 16) {
+    const Vec e = exp_lanes(sub(load(score + i), m));
+    store(score + i, e);
+    sums = add(sums, e);
   }
+  if (last < end) cut(last);
   run.l[query] = sum_tree(sums);
 }
 
@@ -220,37 +233,69 @@ DW_ALWAYS_INLINE bool queries_of_block(const RunState& run, int key, int queries
   return *from < *to;
 }
 
+// The blocks of one run, for one KV head.
+//
+// Blocks start at multiples of 64 KiB, so one head's K of every block falls into the same few sets of a
+// cache, and block tables are no sequence a processor could guess: without asking ahead each block comes from
+// far away.
+template <typename Element>
+struct BlockReader {
+  const Pass& pass;
+  int64_t start;  // first key of the run, absolute
+  int64_t elements = kKvBlockTokens * pass.args->layer.head_dim;
+
+  DW_ALWAYS_INLINE const Element* at(int64_t key, int64_t offset) const {
+    const KvLayer& layer = pass.args->layer;
+    const int32_t* blocks = pass.args->rows[pass.first_row].block_table;
+    const uint8_t* block = layer.pool + blocks[(start + key) / kKvBlockTokens] * layer.block_bytes;
+    return reinterpret_cast<const Element*>(block + offset) + pass.kv_head * elements;
+  }
+  DW_ALWAYS_INLINE const Element* k(int64_t key) const { return at(key, pass.args->layer.k_offset); }
+  DW_ALWAYS_INLINE const Element* v(int64_t key) const { return at(key, pass.args->layer.v_offset); }
+
+  // Asks for what is read after this: step 0..255 is K of that key's block, 256..511 is V of key step - 256,
+  // 512 K of the next run. Only blocks the last query of the pass sees are there to be asked for.
+  DW_ALWAYS_INLINE void prefetch(int64_t step) const {
+    const int64_t seen = pass.args->rows[pass.first_row + pass.rows - 1].position - start;
+    const Element* next = nullptr;
+    if (step < kKeyRun && step <= seen) {
+      next = k(step);
+    } else if (step < 2 * kKeyRun) {
+      int64_t key = step - kKeyRun;
+      if (key < 0) key = 0;
+      if (key <= seen) next = v(key);
+    } else if (kKeyRun <= seen) {
+      next = k(kKeyRun);
+    }
+    if (next == nullptr) return;
+    for (int64_t i = 0; i < elements; i += 64 / static_cast<int64_t>(sizeof(Element)))
+      __builtin_prefetch(next + i);
+  }
+};
+
 // All phases of run number run_index (by absolute position) for all queries of the pass.
 template <typename Element>
 __attribute__((noinline)) void one_run(const Pass& pass, int64_t run_index, RunState& run) {
   const AttentionArgs& args = *pass.args;
-  const KvLayer& layer = args.layer;
-  const int64_t dim = layer.head_dim;
+  const int64_t dim = args.layer.head_dim;
   const int queries = static_cast<int>(pass.rows * pass.heads);
   const int64_t start = run_index * kKeyRun;
   for (int query = 0; query < queries; ++query) {
     const int64_t row = pass.first_row + query / pass.heads;
+    run.q[query] = args.q + row * args.q_stride + (pass.first_head + query % pass.heads) * dim;
     const int64_t begin = first_visible_key(args, row) - start;
     const int64_t end = args.rows[row].position + 1 - start;
     run.begin[query] = static_cast<int>(begin < 0 ? 0 : begin > kKeyRun ? kKeyRun : begin);
     run.end[query] = static_cast<int>(end < 0 ? 0 : end > kKeyRun ? kKeyRun : end);
   }
-  const int32_t* blocks = args.rows[pass.first_row].block_table + start / kKvBlockTokens;
-  const int64_t head_elements = kKvBlockTokens * dim;
-  const int64_t head_bytes = pass.kv_head * head_elements * static_cast<int64_t>(sizeof(Element));
+  const BlockReader<Element> reader{pass, start};
   int from;
   int to;
   for (int key = 0; key < kKeyRun; key += kKvBlockTokens) {
     if (!queries_of_block(run, key, queries, &from, &to)) continue;
-    const uint8_t* block = layer.pool + blocks[key / kKvBlockTokens] * layer.block_bytes;
-    const auto* k = reinterpret_cast<const Element*>(block + layer.k_offset + head_bytes);
-    if constexpr (sizeof(Element) == 2) {
-      if (to - from > 2 * kQueryTile) {
-        score_block(pass, from, to, decode(k, head_elements, run.decoded), key, run);
-        continue;
-      }
-    }
-    score_block(pass, from, to, k, key, run);
+    const Element* k = reader.k(key);
+    reader.prefetch(key + kKvBlockTokens);
+    score_block(args, from, to, k, key, run);
   }
   for (int query = 0; query < queries; ++query) {
     if (run.begin[query] >= run.end[query]) continue;
@@ -259,14 +304,8 @@ __attribute__((noinline)) void one_run(const Pass& pass, int64_t run_index, RunS
   }
   for (int key = 0; key < kKeyRun; key += kKvBlockTokens) {
     if (!queries_of_block(run, key, queries, &from, &to)) continue;
-    const uint8_t* block = layer.pool + blocks[key / kKvBlockTokens] * layer.block_bytes;
-    const auto* v = reinterpret_cast<const Element*>(block + layer.v_offset + head_bytes);
-    if constexpr (sizeof(Element) == 2) {
-      if (to - from > 2 * kQueryTile) {
-        value_block(from, to, decode(v, head_elements, run.decoded), key, dim, run);
-        continue;
-      }
-    }
+    const Element* v = reader.v(key);
+    reader.prefetch(key + kKeyRun + kKvBlockTokens);
     value_block(from, to, v, key, dim, run);
   }
 }
@@ -286,7 +325,8 @@ struct Merged {
   bool empty = true;
 };
 
-DW_ALWAYS_INLINE void merge_run(float m, float l, const float* o, int64_t dim, Merged& state, float* state_o) {
+DW_ALWAYS_INLINE void merge_run(float m, float l, const float* o, int64_t dim, Merged& state,
+                                float* state_o) {
   if (state.empty) {
     state = {m, l, false};
     std::memcpy(state_o, o, static_cast<size_t>(dim) * sizeof(float));
@@ -385,7 +425,8 @@ void attention_run(const AttentionArgs& args, float* partials, int64_t runs, int
   }
 }
 
-void attention_merge(const AttentionArgs& args, const float* partials, int64_t runs, int64_t begin, int64_t end) {
+void attention_merge(const AttentionArgs& args, const float* partials, int64_t runs, int64_t begin,
+                     int64_t end) {
   const int64_t dim = args.layer.head_dim;
   float o[kMaxHeadDim];
   for (int64_t unit = begin; unit < end; ++unit) {

@@ -1,8 +1,9 @@
-// The loops around a dense f32 tile, shared by the instruction sets: matmul on dense layouts and the guests' gemm.
+// The loops around a dense f32 tile, shared by the instruction sets: matmul on dense layouts and the guests'
+// gemm.
 //
-// A tile is up to Tile::kTokens rows of x times one or two groups of 16 outputs times one segment of 512 inputs,
-// one FMA chain per output (docs/numerics.md). f16 and bf16 weights are converted on the way in: the conversion
-// runs beside the FMAs on other ports, so a converted copy would gain nothing.
+// A tile is up to Tile::kTokens rows of x times one or two groups of 16 outputs times one segment of 512
+// inputs, one FMA chain per output (docs/numerics.md). f16 and bf16 weights are converted on the way in: the
+// conversion runs beside the FMAs on other ports, so a converted copy would gain nothing.
 //
 // Tile<layout>::run<tokens, groups>(w, w_stride, group_stride, x, x_stride, inputs, acc)
 //   w            first element of the segment; input k's 16 weights are at w + k * w_stride (bytes)
@@ -27,17 +28,25 @@ template <class Tile, int kGroups>
 static DW_ALWAYS_INLINE void run_dense(int tokens, const uint8_t* w, int64_t w_stride, int64_t group_stride,
                                        const float* x, int64_t x_stride, int64_t inputs, float* acc) {
   switch (tokens) {
-    case 1: return Tile::template run<1, kGroups>(w, w_stride, group_stride, x, x_stride, inputs, acc);
-    case 2: return Tile::template run<2, kGroups>(w, w_stride, group_stride, x, x_stride, inputs, acc);
-    case 3: return Tile::template run<3, kGroups>(w, w_stride, group_stride, x, x_stride, inputs, acc);
-    default: break;
+    case 1:
+      return Tile::template run<1, kGroups>(w, w_stride, group_stride, x, x_stride, inputs, acc);
+    case 2:
+      return Tile::template run<2, kGroups>(w, w_stride, group_stride, x, x_stride, inputs, acc);
+    case 3:
+      return Tile::template run<3, kGroups>(w, w_stride, group_stride, x, x_stride, inputs, acc);
+    default:
+      break;
   }
   if constexpr (kGroups == 1) {
     switch (tokens) {
-      case 4: return Tile::template run<4, 1>(w, w_stride, group_stride, x, x_stride, inputs, acc);
-      case 5: return Tile::template run<5, 1>(w, w_stride, group_stride, x, x_stride, inputs, acc);
-      case 6: return Tile::template run<6, 1>(w, w_stride, group_stride, x, x_stride, inputs, acc);
-      default: break;
+      case 4:
+        return Tile::template run<4, 1>(w, w_stride, group_stride, x, x_stride, inputs, acc);
+      case 5:
+        return Tile::template run<5, 1>(w, w_stride, group_stride, x, x_stride, inputs, acc);
+      case 6:
+        return Tile::template run<6, 1>(w, w_stride, group_stride, x, x_stride, inputs, acc);
+      default:
+        break;
     }
     if constexpr (Tile::kTokens > 6) {
       if (tokens == 7) {
@@ -85,7 +94,8 @@ static void dense_segment(const MatmulArgs& args, int64_t group, int64_t from, i
   for (int t = 0; t < tokens; --tiles) {
     const int size = (tokens - t + tiles - 1) / tiles;
     float* total = totals + t * kRowGroup;
-    run_dense<Tile, 1>(size, w, kStride, 0, args.x + (token + t) * k + from, k, count, from == 0 ? total : part);
+    run_dense<Tile, 1>(size, w, kStride, 0, args.x + (token + t) * k + from, k, count,
+                       from == 0 ? total : part);
     if (from != 0) add_part(size, part, total);
     if (from + count == k) write_totals(args, token + t, group, size, total);
     t += size;
@@ -103,7 +113,8 @@ static void dense_matmul(const MatmulArgs& args, int64_t begin, int64_t end) {
   for (int64_t t = 0; t < args.tokens; t += chunk) {
     const int tokens = static_cast<int>(args.tokens - t < chunk ? args.tokens - t : chunk);
     for (int64_t g = begin; g < end; ++g) {
-      for (int64_t from = 0; from < k; from += kSegment) dense_segment<Tile>(args, g, from, t, tokens, totals);
+      for (int64_t from = 0; from < k; from += kSegment)
+        dense_segment<Tile>(args, g, from, t, tokens, totals);
     }
   }
 }

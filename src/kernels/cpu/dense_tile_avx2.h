@@ -41,7 +41,8 @@ struct DenseTile {
 #pragma GCC unroll 2
       for (int g = 0; g < kGroups; ++g) {
         const uint8_t* p = w + g * group_stride;
-        if constexpr (kGroups == 2) _mm_prefetch(reinterpret_cast<const char*>(p + kDensePrefetchBytes), _MM_HINT_T0);
+        if constexpr (kGroups == 2)
+          _mm_prefetch(reinterpret_cast<const char*>(p + kDensePrefetchBytes), _MM_HINT_T0);
         const __m256 low = load_weights<kLayout>(p), high = load_weights<kLayout>(p + 8 * kElementBytes);
 #pragma GCC unroll 8
         for (int t = 0; t < kCount; ++t) {

@@ -1,7 +1,8 @@
 // The dense tile of the AVX-512 objects: 16 outputs in one vector, one token a broadcast. See dense_driver.h.
 #pragma once
 
-// g++ 12's own AVX-512 header leaves an unused pass-through operand unset and then warns about it where inlined.
+// g++ 12's own AVX-512 header leaves an unused pass-through operand unset and then warns about it where
+// inlined.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
@@ -43,7 +44,8 @@ struct DenseTile {
 #pragma GCC unroll 2
       for (int g = 0; g < kGroups; ++g) {
         const uint8_t* p = w + g * group_stride;
-        if constexpr (kGroups == 2) _mm_prefetch(reinterpret_cast<const char*>(p + kDensePrefetchBytes), _MM_HINT_T0);
+        if constexpr (kGroups == 2)
+          _mm_prefetch(reinterpret_cast<const char*>(p + kDensePrefetchBytes), _MM_HINT_T0);
         const __m512 weights = load_weights<kLayout>(p);
 #pragma GCC unroll 8
         for (int t = 0; t < kCount; ++t) {

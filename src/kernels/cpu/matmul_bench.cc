@@ -1,5 +1,5 @@
-// Matrix kernels against the machine: GMAC/s of a prompt's matmuls on one thread, GB/s of a decode step's on one
-// and two threads beside the read bandwidth the same threads reach.
+// Matrix kernels against the machine: GMAC/s of a prompt's matmuls on one thread, GB/s of a decode step's on
+// one and two threads beside the read bandwidth the same threads reach.
 //
 //   matmul_bench [avx2|avx512] [seconds per figure]
 #include <algorithm>
@@ -30,14 +30,19 @@ struct Layout {
   int zero_point;
 };
 
-constexpr Layout kLayouts[] = {{"Q4_1", PackedLayout::kP4H, true, 0},  {"Q4_0", PackedLayout::kP4H, false, 8},
-                               {"Q8_0", PackedLayout::kP8H, false, 0}, {"f16", PackedLayout::kF16, false, 0},
-                               {"bf16", PackedLayout::kBF16, false, 0}, {"f32", PackedLayout::kF32, false, 0}};
+constexpr Layout kLayouts[] = {
+    {"Q4_1", PackedLayout::kP4H, true, 0},   {"Q4_0", PackedLayout::kP4H, false, 8},
+    {"Q8_0", PackedLayout::kP8H, false, 0},  {"f16", PackedLayout::kF16, false, 0},
+    {"bf16", PackedLayout::kBF16, false, 0}, {"f32", PackedLayout::kF32, false, 0}};
 
 // Bytes 0x2c everywhere: codes 12 and 2, scales and dense weights small normal numbers in every format.
 struct Work {
   Work(const Layout& layout, int64_t n, int64_t k, int64_t tokens)
-      : q(tokens * k, 3), d(tokens * k / 32, 0.01f), s(d), isum(tokens * k / 32, 96), x(tokens * k, 0.5f),
+      : q(tokens * k, 3),
+        d(tokens * k / 32, 0.01f),
+        s(d),
+        isum(tokens * k / 32, 96),
+        x(tokens * k, 0.5f),
         out(tokens * n) {
     args.tokens = tokens;
     args.weight = {layout.layout, layout.has_min, layout.zero_point, n, k, nullptr};
@@ -87,7 +92,8 @@ void bench_gemm(Matmul matmul, double budget) {
         Work w(layout, n, k, tokens);
         const double s = best_seconds(budget, [&] { matmul(w.args, 0, w.args.weight.groups()); });
         std::printf("gemm %-5s N %5ld K %5ld T %3ld  %7.1f GMAC/s\n", layout.name, static_cast<long>(n),
-                    static_cast<long>(k), static_cast<long>(tokens), static_cast<double>(n * k * tokens) / s * 1e-9);
+                    static_cast<long>(k), static_cast<long>(tokens),
+                    static_cast<double>(n * k * tokens) / s * 1e-9);
       }
     }
   }
@@ -101,10 +107,11 @@ void bench_gemv(Matmul matmul, double budget) {
       for (int threads : {1, 2}) {
         const int64_t groups = w.args.weight.groups();
         const double s = best_seconds(budget, [&] {
-          on_threads(threads, [&](int i) { matmul(w.args, groups * i / threads, groups * (i + 1) / threads); });
+          on_threads(threads,
+                     [&](int i) { matmul(w.args, groups * i / threads, groups * (i + 1) / threads); });
         });
-        std::printf("gemv %-5s N %6ld K %ld T %ld  %d threads  %6.1f GB/s\n", layout.name, static_cast<long>(n),
-                    static_cast<long>(k), static_cast<long>(tokens), threads,
+        std::printf("gemv %-5s N %6ld K %ld T %ld  %d threads  %6.1f GB/s\n", layout.name,
+                    static_cast<long>(n), static_cast<long>(k), static_cast<long>(tokens), threads,
                     static_cast<double>(w.args.weight.size_bytes()) / s * 1e-9);
       }
     }
@@ -127,7 +134,8 @@ void bench_read(double budget) {
         for (uint64_t v : a) sums[i] += v;
       });
     });
-    std::printf("read %d threads  %6.1f GB/s (check %lu)\n", threads, static_cast<double>(data.size()) * 8 / s * 1e-9,
+    std::printf("read %d threads  %6.1f GB/s (check %lu)\n", threads,
+                static_cast<double>(data.size()) * 8 / s * 1e-9,
                 static_cast<unsigned long>(sums[0] + sums[1]));
   }
 }

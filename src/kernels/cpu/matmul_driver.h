@@ -1,9 +1,11 @@
 // The loops around a quantised matmul tile, shared by the instruction sets.
 //
-// A tile is up to Tile::kTokens tokens times one group of 16 rows times one segment of 512 inputs; its result is
-// the segment's accumulators, which this file adds up in order (docs/numerics.md). Two ways through the work:
+// A tile is up to Tile::kTokens tokens times one group of 16 rows times one segment of 512 inputs; its result
+// is the segment's accumulators, which this file adds up in order (docs/numerics.md). Two ways through the
+// work:
 //   direct  few tokens: the weights stream past once, straight from the packed matrix;
-//   panel   many tokens: a segment of a row group is unpacked once into an 8 KiB panel in L1 and used by every
+//   panel   many tokens: a segment of a row group is unpacked once into an 8 KiB panel in L1 and used by
+//   every
 //           token of a chunk. Chunks are sized so that their int8 activations stay in L2.
 // Both give the same bits, because a tile computes each (token, row) by itself.
 //
@@ -20,8 +22,8 @@ namespace driftwood::kernels {
 
 inline constexpr int kSegmentBlocks = kSegment / kQuantBlock;
 inline constexpr int kMaxTileTokens = 8;
-inline constexpr int kChunkTokens = 120;              // largest chunk: its totals take 7.5 KiB
-inline constexpr int64_t kChunkBytes = 256 * 1024;    // of int8 activations, half of a small L2
+inline constexpr int kChunkTokens = 120;            // largest chunk: its totals take 7.5 KiB
+inline constexpr int64_t kChunkBytes = 256 * 1024;  // of int8 activations, half of a small L2
 
 // One segment of one row group, ready for the tile: codes as the tile wants them, scales and minima in f32.
 struct alignas(64) WeightPanel {
@@ -30,8 +32,8 @@ struct alignas(64) WeightPanel {
   float m[kSegmentBlocks][kRowGroup];
 };
 
-// The activations of a tile's tokens at the start of a segment. The codes stay where they are; what a block has
-// one of is copied side by side, so that a tile needs one pointer for all of it.
+// The activations of a tile's tokens at the start of a segment. The codes stay where they are; what a block
+// has one of is copied side by side, so that a tile needs one pointer for all of it.
 struct TileInput {
   const int8_t* q;
   int64_t q_stride;  // K
@@ -48,8 +50,8 @@ struct TileWeights {
   int blocks;                // of this segment, 1..16
 };
 
-// Copies whole lines of 16 even for a short last segment, by taking the 16 that end with it: a copy of fixed size
-// costs a few instructions, one of any size costs more than the arithmetic of a short segment.
+// Copies whole lines of 16 even for a short last segment, by taking the 16 that end with it: a copy of fixed
+// size costs a few instructions, one of any size costs more than the arithmetic of a short segment.
 static DW_ALWAYS_INLINE void load_tile_input(const MatmulArgs& args, int64_t token, int64_t block, int tokens,
                                              int blocks, int32_t offset, TileInput& input) {
   const int64_t k = args.weight.cols, row_blocks = k / kQuantBlock;
@@ -98,22 +100,35 @@ static DW_ALWAYS_INLINE void write_totals(const MatmulArgs& args, int64_t token,
 
 // Tile: one instruction set's arithmetic for one layout.
 //   kTokens, kDirectTokens   most tokens of a tile; most tokens of a call that still goes the direct way
-//   kRecordBytes, kOffset    of a block record; what the tile itself adds to a code (AVX-512 makes s8 unsigned)
-//   kCorrects                whether it reads `correction` (else zero_point must be 0)
+//   kRecordBytes, kOffset    of a block record; what the tile itself adds to a code (AVX-512 makes s8
+//   unsigned) kCorrects                whether it reads `correction` (else zero_point must be 0)
 //   unpack(records, blocks, panel)
 //   run<tokens, panel>(weights, input, acc)   acc[tokens][16], fully written
 template <class Tile, bool kPanel>
-static DW_ALWAYS_INLINE void run_tile(int tokens, const TileWeights& weights, const TileInput& input, float* acc) {
+static DW_ALWAYS_INLINE void run_tile(int tokens, const TileWeights& weights, const TileInput& input,
+                                      float* acc) {
   switch (tokens) {
-    case 1: Tile::template run<1, kPanel>(weights, input, acc); break;
-    case 2: Tile::template run<2, kPanel>(weights, input, acc); break;
-    case 3: Tile::template run<3, kPanel>(weights, input, acc); break;
-    case 4: Tile::template run<4, kPanel>(weights, input, acc); break;
+    case 1:
+      Tile::template run<1, kPanel>(weights, input, acc);
+      break;
+    case 2:
+      Tile::template run<2, kPanel>(weights, input, acc);
+      break;
+    case 3:
+      Tile::template run<3, kPanel>(weights, input, acc);
+      break;
+    case 4:
+      Tile::template run<4, kPanel>(weights, input, acc);
+      break;
     default:
       if constexpr (kPanel && Tile::kTokens > 4) {
         switch (tokens) {
-          case 5: Tile::template run<5, kPanel>(weights, input, acc); break;
-          case 6: Tile::template run<6, kPanel>(weights, input, acc); break;
+          case 5:
+            Tile::template run<5, kPanel>(weights, input, acc);
+            break;
+          case 6:
+            Tile::template run<6, kPanel>(weights, input, acc);
+            break;
           default:
             if constexpr (Tile::kTokens > 6) {
               if (tokens == 7) {
@@ -153,7 +168,8 @@ static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, 
                           WeightPanel& panel, float* totals) {
   const int64_t blocks = args.weight.cols / kQuantBlock;
   const int count = static_cast<int>(blocks - block < kSegmentBlocks ? blocks - block : kSegmentBlocks);
-  const uint8_t* records = args.weight.data + (group * blocks + block) * static_cast<int64_t>(Tile::kRecordBytes);
+  const uint8_t* records =
+      args.weight.data + (group * blocks + block) * static_cast<int64_t>(Tile::kRecordBytes);
   Tile::unpack(records, count, panel);
   const TileWeights weights{records, &panel, count};
   TileInput input;

@@ -1,11 +1,11 @@
 // The matrix kernels of the CPU tables: activation quantising, packed matmul and the guests' f32 gemm.
 //
 // Units are those of kernels/kernel_table.h (tokens, row groups of 16 outputs, pieces of kGemmRows rows). The
-// numerics are docs/numerics.md: both instruction sets give the bytes of kernels/ref for any T, any split into
-// unit ranges and any position of a token in the batch.
+// numerics are docs/numerics.md: both instruction sets give the bytes of kernels/ref for any T, any split
+// into unit ranges and any position of a token in the batch.
 //
-// No allocation, no threads, no errors; at most 64 KiB of stack. Weights, activations and outputs are borrowed.
-// Only the caller's cpu check (os/cpu_features) decides which namespace may be entered.
+// No allocation, no threads, no errors; at most 64 KiB of stack. Weights, activations and outputs are
+// borrowed. Only the caller's cpu check (os/cpu_features) decides which namespace may be entered.
 #pragma once
 
 #include <cstdint>

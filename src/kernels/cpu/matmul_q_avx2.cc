@@ -1,8 +1,8 @@
 // Quantised matmul for AVX2: eight rows in the lanes of a vector, two vectors for a row group.
 //
-// P4: u4 x s8 by vpmaddubsw. A lane's four codes of eight quads add up to at most 8 * 2 * 15 * 127 = 30,480 in
-// int16, so a whole block is summed in int16 and widened once.
-// P8: s8 x s8 as |w| x sign(x, w): at most 2 * 128 * 127 = 32,512 fits int16, each product is widened at once.
+// P4: u4 x s8 by vpmaddubsw. A lane's four codes of eight quads add up to at most 8 * 2 * 15 * 127 = 30,480
+// in int16, so a whole block is summed in int16 and widened once. P8: s8 x s8 as |w| x sign(x, w): at most 2
+// * 128 * 127 = 32,512 fits int16, each product is widened at once.
 //     |-128| is 0x80, which vpmaddubsw reads as 128; x is never -128.
 // Accumulators of more than two tokens live in L1, not in registers: sixteen registers hold the integer sums.
 #include <immintrin.h>
@@ -15,7 +15,9 @@ namespace {
 
 constexpr int kPrefetchBytes = 2048;  // ahead in the weight stream
 
-DW_ALWAYS_INLINE __m256i load(const uint8_t* p) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(p)); }
+DW_ALWAYS_INLINE __m256i load(const uint8_t* p) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(p));
+}
 DW_ALWAYS_INLINE void store(uint8_t* p, __m256i v) { _mm256_store_si256(reinterpret_cast<__m256i*>(p), v); }
 
 DW_ALWAYS_INLINE __m256i broadcast4(const int8_t* p) {
@@ -42,7 +44,8 @@ DW_ALWAYS_INLINE __m256 load_scales(const uint8_t* record, int index, int half) 
   }
 }
 
-// Keeps an integer sum where it is: compilers like to regroup integer additions, do all products first and spill.
+// Keeps an integer sum where it is: compilers like to regroup integer additions, do all products first and
+// spill.
 DW_ALWAYS_INLINE void pin(__m256i& sum) { asm("" : "+x"(sum)); }
 
 template <int kTokens>
@@ -164,7 +167,8 @@ struct Tile {
       }
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
-        const __m256 d = kPanel ? _mm256_load_ps(weights.panel->d[b] + 8 * half) : load_scales<kLayout>(record, 0, half);
+        const __m256 d =
+            kPanel ? _mm256_load_ps(weights.panel->d[b] + 8 * half) : load_scales<kLayout>(record, 0, half);
         __m256 m = _mm256_setzero_ps();
         if constexpr (kMin) {
           m = kPanel ? _mm256_load_ps(weights.panel->m[b] + 8 * half) : load_scales<kLayout>(record, 1, half);
@@ -191,10 +195,12 @@ struct Tile {
     }
   }
 
-  static DW_ALWAYS_INLINE __m256 add_block(__m256i sum, __m256 d, __m256 m, const TileInput& input, int t, int b,
-                                           __m256 acc) {
-    if constexpr (kCorrected) sum = _mm256_add_epi32(sum, _mm256_set1_epi32(input.correction[t][input.first + b]));
-    acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(input.d[t][input.first + b])), acc);
+  static DW_ALWAYS_INLINE __m256 add_block(__m256i sum, __m256 d, __m256 m, const TileInput& input, int t,
+                                           int b, __m256 acc) {
+    if constexpr (kCorrected)
+      sum = _mm256_add_epi32(sum, _mm256_set1_epi32(input.correction[t][input.first + b]));
+    acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum),
+                          _mm256_mul_ps(d, _mm256_set1_ps(input.d[t][input.first + b])), acc);
     if constexpr (kMin) acc = _mm256_fmadd_ps(m, _mm256_set1_ps(input.s[t][input.first + b]), acc);
     return acc;
   }
@@ -204,11 +210,16 @@ struct Tile {
 
 void matmul_quantised(const MatmulArgs& args, int64_t begin, int64_t end) {
   switch (args.weight.layout) {
-    case PackedLayout::kP4H: return matmul_layout<Tile, PackedLayout::kP4H>(args, begin, end);
-    case PackedLayout::kP4F: return matmul_layout<Tile, PackedLayout::kP4F>(args, begin, end);
-    case PackedLayout::kP8H: return matmul_layout<Tile, PackedLayout::kP8H>(args, begin, end);
-    case PackedLayout::kP8F: return matmul_layout<Tile, PackedLayout::kP8F>(args, begin, end);
-    default: return;  // dense layouts go to matmul_dense
+    case PackedLayout::kP4H:
+      return matmul_layout<Tile, PackedLayout::kP4H>(args, begin, end);
+    case PackedLayout::kP4F:
+      return matmul_layout<Tile, PackedLayout::kP4F>(args, begin, end);
+    case PackedLayout::kP8H:
+      return matmul_layout<Tile, PackedLayout::kP8H>(args, begin, end);
+    case PackedLayout::kP8F:
+      return matmul_layout<Tile, PackedLayout::kP8F>(args, begin, end);
+    default:
+      return;  // dense layouts go to matmul_dense
   }
 }
 

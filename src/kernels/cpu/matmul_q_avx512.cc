@@ -1,9 +1,9 @@
 // Quantised matmul for AVX-512 VNNI: the sixteen rows of a group in the lanes of one vector.
 //
 // P4: u4 x s8 by vpdpbusd. P8: vpdpbusd wants unsigned codes, so a code goes in as code + 128 (its top bit
-// flipped) and 128 * isum comes off again, exactly in int32. That and the zero point are one correction a block,
-// which is what the integer accumulator starts from.
-// g++ 12's own AVX-512 header leaves an unused pass-through operand unset and then warns about it where inlined.
+// flipped) and 128 * isum comes off again, exactly in int32. That and the zero point are one correction a
+// block, which is what the integer accumulator starts from. g++ 12's own AVX-512 header leaves an unused
+// pass-through operand unset and then warns about it where inlined.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
@@ -103,7 +103,8 @@ struct Tile {
       }
 #pragma GCC unroll 8
       for (int t = 0; t < kCount; ++t) {
-        __m512i sum = kCorrected ? _mm512_set1_epi32(input.correction[t][input.first + b]) : _mm512_setzero_si512();
+        __m512i sum =
+            kCorrected ? _mm512_set1_epi32(input.correction[t][input.first + b]) : _mm512_setzero_si512();
 #pragma GCC unroll 8
         for (int j = 0; j < 8; ++j) {
           sum = _mm512_dpbusd_epi32(sum, w[j], broadcast4(q + t * input.q_stride + 4 * j));
@@ -122,11 +123,16 @@ struct Tile {
 
 void matmul_quantised(const MatmulArgs& args, int64_t begin, int64_t end) {
   switch (args.weight.layout) {
-    case PackedLayout::kP4H: return matmul_layout<Tile, PackedLayout::kP4H>(args, begin, end);
-    case PackedLayout::kP4F: return matmul_layout<Tile, PackedLayout::kP4F>(args, begin, end);
-    case PackedLayout::kP8H: return matmul_layout<Tile, PackedLayout::kP8H>(args, begin, end);
-    case PackedLayout::kP8F: return matmul_layout<Tile, PackedLayout::kP8F>(args, begin, end);
-    default: return;  // dense layouts go to matmul_dense
+    case PackedLayout::kP4H:
+      return matmul_layout<Tile, PackedLayout::kP4H>(args, begin, end);
+    case PackedLayout::kP4F:
+      return matmul_layout<Tile, PackedLayout::kP4F>(args, begin, end);
+    case PackedLayout::kP8H:
+      return matmul_layout<Tile, PackedLayout::kP8H>(args, begin, end);
+    case PackedLayout::kP8F:
+      return matmul_layout<Tile, PackedLayout::kP8F>(args, begin, end);
+    default:
+      return;  // dense layouts go to matmul_dense
   }
 }
 

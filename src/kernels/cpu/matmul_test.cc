@@ -190,7 +190,8 @@ float reference_output(const MatmulArgs& a, int64_t t, int64_t n) {
       for (int64_t k = from; k < to; ++k) acc = std::fma(dense_at(m, n, k), a.x[t * m.cols + k], acc);
     }
     for (int64_t b = from / 32; is_quantised(m.layout) && b < to / 32; ++b) {
-      const uint8_t* record = m.data + (n / kRowGroup) * m.group_bytes() + b * block_record_bytes(m.layout, m.has_min);
+      const uint8_t* record =
+          m.data + (n / kRowGroup) * m.group_bytes() + b * block_record_bytes(m.layout, m.has_min);
       const uint8_t* scales = record + (four_bit(m.layout) ? 256 : 512);
       const int row = static_cast<int>(n % kRowGroup);
       const int64_t at = t * m.blocks() + b;
@@ -198,7 +199,8 @@ float reference_output(const MatmulArgs& a, int64_t t, int64_t n) {
       for (int i = 0; i < 32; ++i) sum += code_at(m, record, row, i) * a.q8.q[t * m.cols + b * 32 + i];
       sum -= m.zero_point * a.q8.isum[at];
       acc = std::fma(static_cast<float>(sum), get_scale(scales, row, half_scale(m.layout)) * a.q8.d[at], acc);
-      if (m.has_min) acc = std::fma(get_scale(scales, kRowGroup + row, half_scale(m.layout)), a.q8.s[at], acc);
+      if (m.has_min)
+        acc = std::fma(get_scale(scales, kRowGroup + row, half_scale(m.layout)), a.q8.s[at], acc);
     }
     total = from == 0 ? acc : total + acc;
   }
@@ -216,8 +218,9 @@ struct Case {
 
 std::string name_of(const Isa& isa, const Case& c) {
   return std::string(isa.name) + " layout " + std::to_string(static_cast<int>(c.layout)) + " min " +
-         std::to_string(c.has_min) + " zp " + std::to_string(c.zero_point) + " N " + std::to_string(c.n) + " K " +
-         std::to_string(c.k) + " T " + std::to_string(c.tokens) + " fill " + std::to_string(static_cast<int>(c.fill));
+         std::to_string(c.has_min) + " zp " + std::to_string(c.zero_point) + " N " + std::to_string(c.n) +
+         " K " + std::to_string(c.k) + " T " + std::to_string(c.tokens) + " fill " +
+         std::to_string(static_cast<int>(c.fill));
 }
 
 constexpr uint32_t kUntouched = 0x7fc0dead;
@@ -225,8 +228,13 @@ constexpr uint32_t kUntouched = 0x7fc0dead;
 // Inputs and the expected output of one case; runs any kernel on any unit ranges and token window.
 struct Problem {
   explicit Problem(const Case& c)
-      : shape(c), matrix(make_matrix(c.layout, c.has_min, c.zero_point, c.n, c.k, c.fill)),
-        x(c.tokens * c.k), q8(c.tokens, c.k), bias(c.n), stride(c.n + 5), expected(c.tokens * (c.n + 5)) {
+      : shape(c),
+        matrix(make_matrix(c.layout, c.has_min, c.zero_point, c.n, c.k, c.fill)),
+        x(c.tokens * c.k),
+        q8(c.tokens, c.k),
+        bias(c.n),
+        stride(c.n + 5),
+        expected(c.tokens * (c.n + 5)) {
     Random random(99);
     for (float& v : x) v = random.uniform() * 3;
     if (c.fill == Fill::kExtreme) {
@@ -243,9 +251,10 @@ struct Problem {
   }
   MatmulArgs args(int64_t from, int64_t tokens, float* out) {
     const int64_t blocks = shape.k / 32;
-    const ActivationsQ8 q{q8.q.data() + from * shape.k, q8.d.data() + from * blocks, q8.s.data() + from * blocks,
-                          q8.isum.data() + from * blocks};
-    return {tokens, matrix.view, x.data() + from * shape.k, q, shape.bias ? bias.data() : nullptr, out, stride};
+    const ActivationsQ8 q{q8.q.data() + from * shape.k, q8.d.data() + from * blocks,
+                          q8.s.data() + from * blocks, q8.isum.data() + from * blocks};
+    return {tokens, matrix.view, x.data() + from * shape.k, q, shape.bias ? bias.data() : nullptr,
+            out,    stride};
   }
   void expect_bytes(const std::vector<float>& out, int64_t from, const std::string& what) {
     ASSERT_EQ(std::memcmp(out.data(), expected.data() + from * stride, out.size() * 4), 0) << what;
@@ -264,17 +273,20 @@ void check(const Isa& isa, const Case& c) {
   const int64_t groups = p.matrix.view.groups();
   const auto run = [&](int64_t from, int64_t tokens, std::vector<int64_t> cuts) {
     std::vector<float> out(tokens * p.stride, f32_from_bits(kUntouched));
-    for (size_t i = 0; i + 1 < cuts.size(); ++i) isa.matmul(p.args(from, tokens, out.data()), cuts[i], cuts[i + 1]);
-    p.expect_bytes(out, from, name_of(isa, c) + " from " + std::to_string(from) + " of " + std::to_string(tokens));
+    for (size_t i = 0; i + 1 < cuts.size(); ++i)
+      isa.matmul(p.args(from, tokens, out.data()), cuts[i], cuts[i + 1]);
+    p.expect_bytes(out, from,
+                   name_of(isa, c) + " from " + std::to_string(from) + " of " + std::to_string(tokens));
   };
   run(0, c.tokens, {0, groups});
-  run(0, c.tokens, {0, groups / 3, groups / 3, groups});      // sub-ranges, one of them empty
-  run(c.tokens / 2, 1, {0, groups});                          // a token alone
-  run(c.tokens / 3, c.tokens - c.tokens / 3, {0, groups});    // the same tokens at other places
+  run(0, c.tokens, {0, groups / 3, groups / 3, groups});    // sub-ranges, one of them empty
+  run(c.tokens / 2, 1, {0, groups});                        // a token alone
+  run(c.tokens / 3, c.tokens - c.tokens / 3, {0, groups});  // the same tokens at other places
 }
 
 const int64_t kTokenCounts[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 33, 64, 130};
-const PackedLayout kQuantised[] = {PackedLayout::kP4H, PackedLayout::kP4F, PackedLayout::kP8H, PackedLayout::kP8F};
+const PackedLayout kQuantised[] = {PackedLayout::kP4H, PackedLayout::kP4F, PackedLayout::kP8H,
+                                   PackedLayout::kP8F};
 const PackedLayout kDense[] = {PackedLayout::kF32, PackedLayout::kF16, PackedLayout::kBF16};
 
 class MatmulTest : public testing::TestWithParam<Isa> {
@@ -305,7 +317,8 @@ TEST_P(MatmulTest, QuantisedZeroPointsAndMinima) {
   for (PackedLayout layout : kQuantised) {
     for (int zero_point : {0, 8, -128, 128, 3}) {
       for (bool has_min : {false, true}) {
-        for (int64_t t : {1, 4, 6}) check(GetParam(), {layout, has_min, zero_point, 31, 544, t, Fill::kRandom, t == 4});
+        for (int64_t t : {1, 4, 6})
+          check(GetParam(), {layout, has_min, zero_point, 31, 544, t, Fill::kRandom, t == 4});
       }
     }
   }
@@ -314,7 +327,8 @@ TEST_P(MatmulTest, QuantisedZeroPointsAndMinima) {
 TEST_P(MatmulTest, QuantisedExtremes) {
   for (PackedLayout layout : kQuantised) {
     for (Fill fill : {Fill::kExtreme, Fill::kTiny}) {
-      for (int64_t t : {1, 2, 3, 4, 5, 6, 7, 8, 17}) check(GetParam(), {layout, t % 2 == 0, 0, 18, 576, t, fill});
+      for (int64_t t : {1, 2, 3, 4, 5, 6, 7, 8, 17})
+        check(GetParam(), {layout, t % 2 == 0, 0, 18, 576, t, fill});
     }
   }
 }
@@ -329,9 +343,11 @@ TEST_P(MatmulTest, QuantisedRows) {
 
 TEST_P(MatmulTest, Dense) {
   for (PackedLayout layout : kDense) {
-    for (int64_t t : kTokenCounts) check(GetParam(), {layout, false, 0, 53, 576, t, Fill::kRandom, t % 2 == 0});
+    for (int64_t t : kTokenCounts)
+      check(GetParam(), {layout, false, 0, 53, 576, t, Fill::kRandom, t % 2 == 0});
     for (int64_t k : {1, 2, 63, 512, 513, 1027, 2048}) {
-      for (int64_t t : {1, 2, 10}) check(GetParam(), {layout, false, 0, 33, k, t, t == 2 ? Fill::kTiny : Fill::kRandom});
+      for (int64_t t : {1, 2, 10})
+        check(GetParam(), {layout, false, 0, 33, k, t, t == 2 ? Fill::kTiny : Fill::kRandom});
     }
   }
 }
@@ -363,7 +379,8 @@ TEST_P(MatmulTest, Gemm) {
         const int64_t units = (m + kGemmRows - 1) / kGemmRows, middle = units / 3;
         GetParam().gemm(args, 0, middle);
         GetParam().gemm(args, middle, units);
-        ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * 4), 0) << "m " << m << " n " << n << " k " << k;
+        ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * 4), 0)
+            << "m " << m << " n " << n << " k " << k;
       }
     }
   }
@@ -377,7 +394,7 @@ TEST_P(MatmulTest, QuantiseFollowsTheRule) {
   for (float& v : x) v = random.uniform();
   const auto block = [&](int b) { return x.data() + b * 32; };
   std::fill(block(0), block(1), 0.0f);
-  for (int i = 0; i < 32; ++i) block(1)[i] = random.uniform() * 9e-31f;   // below the floor
+  for (int i = 0; i < 32; ++i) block(1)[i] = random.uniform() * 9e-31f;  // below the floor
   for (int i = 0; i < 32; ++i) block(2)[i] = -1.5e-30f * static_cast<float>(i % 5);
   block(3)[7] = nan;
   std::fill(block(4), block(5), nan);
@@ -397,8 +414,9 @@ TEST_P(MatmulTest, QuantiseFollowsTheRule) {
   GetParam().quantise(args, 1, kTokens);
   for (int64_t t = 0; t < kTokens; ++t) {
     const int64_t at = t * kWidth / 32;
-    GetParam().quantise_row(x.data() + t * kWidth, kWidth,
-                            {rows.q.data() + t * kWidth, rows.d.data() + at, rows.s.data() + at, rows.isum.data() + at});
+    GetParam().quantise_row(
+        x.data() + t * kWidth, kWidth,
+        {rows.q.data() + t * kWidth, rows.d.data() + at, rows.s.data() + at, rows.isum.data() + at});
   }
   EXPECT_TRUE(all == expected);
   EXPECT_TRUE(rows == expected);
@@ -407,7 +425,9 @@ TEST_P(MatmulTest, QuantiseFollowsTheRule) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, MatmulTest, testing::ValuesIn(all_isas()),
-                         [](const testing::TestParamInfo<Isa>& info) { return std::string(info.param.name); });
+                         [](const testing::TestParamInfo<Isa>& info) {
+                           return std::string(info.param.name);
+                         });
 
 }  // namespace
 }  // namespace driftwood::kernels

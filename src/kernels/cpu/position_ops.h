@@ -13,7 +13,8 @@ void rope_table(const RopeTableArgs& args, int64_t begin, int64_t end) {
     for (int64_t i = 0; i < args.half; ++i) {
       double sine;
       double cosine;
-      sin_cos_f64(static_cast<double>(args.positions[t]) * static_cast<double>(args.inv_freq[i]), &sine, &cosine);
+      sin_cos_f64(static_cast<double>(args.positions[t]) * static_cast<double>(args.inv_freq[i]), &sine,
+                  &cosine);
       args.cosine[t * args.half + i] = static_cast<float>(cosine * scale);
       args.sine[t * args.half + i] = static_cast<float>(sine * scale);
     }
@@ -40,7 +41,8 @@ DW_ALWAYS_INLINE void rope_halves(float* x, int64_t half, const float* cosine, c
   for (; i < half; ++i) rotate_pair(x + i, x + half + i, cosine[i], sine[i]);
 }
 
-// The pair's other value times -s (even lanes) or s (odd lanes), added to x * c: fma(-b, s, .) = fma(b, -s, .).
+// The pair's other value times -s (even lanes) or s (odd lanes), added to x * c: fma(-b, s, .) = fma(b, -s,
+// .).
 DW_ALWAYS_INLINE void rope_interleaved(float* x, int64_t half, const float* cosine, const float* sine) {
   int64_t i = 0;
   for (; i + 8 <= half; i += 8) {
@@ -77,7 +79,8 @@ DW_ALWAYS_INLINE void encode(const float* x, int64_t count, float* out) {
 }
 
 template <typename Element>
-DW_ALWAYS_INLINE void store_row(const KvLayer& layer, uint8_t* block, int64_t slot, const float* k, const float* v) {
+DW_ALWAYS_INLINE void store_row(const KvLayer& layer, uint8_t* block, int64_t slot, const float* k,
+                                const float* v) {
   const int64_t dim = layer.head_dim;
   auto* k_base = reinterpret_cast<Element*>(block + layer.k_offset);
   auto* v_base = reinterpret_cast<Element*>(block + layer.v_offset);

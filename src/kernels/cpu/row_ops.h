@@ -18,17 +18,19 @@ DW_ALWAYS_INLINE ActivationsQ8 q8_at(const ActivationsQ8& all, int64_t element) 
   return {all.q + element, all.d + block, all.s + block, all.isum + block};
 }
 
-// value(i, n) for i = 0, 16, ...: the Vec of elements [i, i + n) of a row, n = 16 except for the tail. Written to
-// out if there is one and quantised if q8 is wanted.
+// value(i, n) for i = 0, 16, ...: the Vec of elements [i, i + n) of a row, n = 16 except for the tail.
+// Written to out if there is one and quantised if q8 is wanted.
 template <typename Value>
-DW_ALWAYS_INLINE void emit_row(int64_t width, float* out, const ActivationsQ8& q8, int64_t q8_start, Value value) {
+DW_ALWAYS_INLINE void emit_row(int64_t width, float* out, const ActivationsQ8& q8, int64_t q8_start,
+                               Value value) {
   float stack[kPiece];
   for (int64_t start = 0; start < width; start += kPiece) {
     const int64_t count = width - start < kPiece ? width - start : kPiece;
     float* piece = out != nullptr ? out + start : stack;
     int64_t i = 0;
     for (; i + 16 <= count; i += 16) store(piece + i, value(start + i, 16));
-    if (i < count) store_first(piece + i, value(start + i, static_cast<int>(count - i)), static_cast<int>(count - i));
+    if (i < count)
+      store_first(piece + i, value(start + i, static_cast<int>(count - i)), static_cast<int>(count - i));
     if (q8.q != nullptr) quantise_row(piece, count, q8_at(q8, q8_start + start));
   }
 }
@@ -94,12 +96,12 @@ void softmax(const SoftmaxArgs& args, int64_t begin, int64_t end) {
     const Vec m = set(largest(top));
     Vec sums = set(0.0f);
     for (int64_t i = 0; i < whole; i += 16) {
-      const Vec e = exp(sub(load(x + i), m));
+      const Vec e = exp_lanes(sub(load(x + i), m));
       store(out + i, e);
       sums = add(sums, e);
     }
     if (tail > 0) {
-      const Vec e = exp(sub(load_first(x + whole, tail), m));
+      const Vec e = exp_lanes(sub(load_first(x + whole, tail), m));
       store_first(out + whole, e, tail);
       sums = select(in_tail, add(sums, e), sums);
     }
@@ -128,7 +130,8 @@ DW_ALWAYS_INLINE void embed_block(const PackedMatrix& w, int64_t row, int64_t bl
   }
   if (w.has_min) {
     const float m = ref::weight_minimum(w, row, block);
-    for (int i = 0; i < kQuantBlock; ++i) out[i] = __builtin_fmaf(static_cast<float>(code[i] - w.zero_point), d, m);
+    for (int i = 0; i < kQuantBlock; ++i)
+      out[i] = __builtin_fmaf(static_cast<float>(code[i] - w.zero_point), d, m);
   } else {
     for (int i = 0; i < kQuantBlock; ++i) out[i] = static_cast<float>(code[i] - w.zero_point) * d;
   }
@@ -139,7 +142,8 @@ void embed(const EmbedArgs& args, int64_t begin, int64_t end) {
   for (int64_t t = begin; t < end; ++t) {
     float* out = args.out + t * w.cols;
     if (is_quantised(w.layout)) {
-      for (int64_t b = 0; b < w.cols / kQuantBlock; ++b) embed_block(w, args.ids[t], b, out + b * kQuantBlock);
+      for (int64_t b = 0; b < w.cols / kQuantBlock; ++b)
+        embed_block(w, args.ids[t], b, out + b * kQuantBlock);
     } else {
       for (int64_t k = 0; k < w.cols; ++k) out[k] = ref::dense_weight(w, args.ids[t], k);
     }

@@ -1,5 +1,6 @@
-// Vec: 16 float lanes, here as two AVX2 registers. The only file the wide operations need per instruction set; see
-// vec16_math.h for what is built on it. Everything is internal to the including file and always inlined.
+// Vec: 16 float lanes, here as two AVX2 registers. The only file the wide operations need per instruction
+// set; see vec16_math.h for what is built on it. Everything is internal to the including file and always
+// inlined.
 //
 // A new instruction set gives the same functions with the same meaning:
 //   fma(a, b, c) rounds once; greater(x, m) is x > m ? x : m in each lane (a NaN x never wins);
@@ -19,7 +20,8 @@
 namespace driftwood::kernels::avx2 {
 namespace {
 
-inline constexpr int kQueryTile = 3;  // queries that share a load of K or V: 3 * 4 accumulators of 16 registers
+inline constexpr int kQueryTile =
+    3;  // queries that share a load of K or V: 3 * 4 accumulators + 3 + 1 registers of 16
 
 struct Vec {
   __m256 lo, hi;
@@ -27,6 +29,18 @@ struct Vec {
 struct Lanes {
   __m256 lo, hi;
 };
+
+// One machine register, for the inner products that count registers.
+using Reg = __m256;
+inline constexpr int kRegLanes = 8;
+DW_ALWAYS_INLINE Reg reg_set(float x) { return _mm256_set1_ps(x); }
+DW_ALWAYS_INLINE Reg reg_load(const float* p) { return _mm256_loadu_ps(p); }
+DW_ALWAYS_INLINE Reg reg_load(const uint16_t* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+DW_ALWAYS_INLINE void reg_store(float* p, Reg r) { _mm256_storeu_ps(p, r); }
+DW_ALWAYS_INLINE Reg reg_mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
+DW_ALWAYS_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
 
 DW_ALWAYS_INLINE Vec set(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 DW_ALWAYS_INLINE Vec load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
@@ -56,7 +70,8 @@ DW_ALWAYS_INLINE Vec select(Lanes lanes, Vec a, Vec b) {
 }
 DW_ALWAYS_INLINE Vec load_first(const float* p, int n) {
   const Lanes in = lanes_from_to(0, n);
-  return {_mm256_maskload_ps(p, _mm256_castps_si256(in.lo)), _mm256_maskload_ps(p + 8, _mm256_castps_si256(in.hi))};
+  return {_mm256_maskload_ps(p, _mm256_castps_si256(in.lo)),
+          _mm256_maskload_ps(p + 8, _mm256_castps_si256(in.hi))};
 }
 DW_ALWAYS_INLINE void store_first(float* p, Vec v, int n) {
   const Lanes in = lanes_from_to(0, n);
@@ -87,7 +102,9 @@ DW_ALWAYS_INLINE __m256 scale_half(__m256 p, __m256 n) {
 DW_ALWAYS_INLINE Vec scale_by_power(Vec p, Vec n) { return {scale_half(p.lo, n.lo), scale_half(p.hi, n.hi)}; }
 
 // Lanes 2i and 2i + 1 exchanged.
-DW_ALWAYS_INLINE Vec swap_pairs(Vec x) { return {_mm256_permute_ps(x.lo, 0xb1), _mm256_permute_ps(x.hi, 0xb1)}; }
+DW_ALWAYS_INLINE Vec swap_pairs(Vec x) {
+  return {_mm256_permute_ps(x.lo, 0xb1), _mm256_permute_ps(x.hi, 0xb1)};
+}
 // Eight values, each in two neighbouring lanes.
 DW_ALWAYS_INLINE Vec load_doubled(const float* p) {
   const __m256 x = _mm256_loadu_ps(p);

@@ -12,7 +12,7 @@
 namespace driftwood::kernels::avx512 {
 namespace {
 
-inline constexpr int kQueryTile = 8;  // 8 * 2 accumulators of 32 registers
+inline constexpr int kQueryTile = 8;  // 8 * 2 accumulators + 8 + 1 registers of 32
 
 struct Vec {
   __m512 v;
@@ -20,6 +20,17 @@ struct Vec {
 struct Lanes {
   __mmask16 m;
 };
+
+using Reg = __m512;
+inline constexpr int kRegLanes = 16;
+DW_ALWAYS_INLINE Reg reg_set(float x) { return _mm512_set1_ps(x); }
+DW_ALWAYS_INLINE Reg reg_load(const float* p) { return _mm512_loadu_ps(p); }
+DW_ALWAYS_INLINE Reg reg_load(const uint16_t* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+DW_ALWAYS_INLINE void reg_store(float* p, Reg r) { _mm512_storeu_ps(p, r); }
+DW_ALWAYS_INLINE Reg reg_mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+DW_ALWAYS_INLINE Reg reg_fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
 
 DW_ALWAYS_INLINE Vec set(float x) { return {_mm512_set1_ps(x)}; }
 DW_ALWAYS_INLINE Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }

@@ -11,7 +11,7 @@ namespace driftwood::kernels::DW_ISA {
 namespace {
 
 // exp_f32. NaN lanes come out NaN by themselves: the polynomial carries them and the exponent step adds 0.
-DW_ALWAYS_INLINE Vec exp(Vec x) {
+DW_ALWAYS_INLINE Vec exp_lanes(Vec x) {
   const Vec magic = set(12582912.0f);
   const Vec n = sub(add(mul(x, set(kLog2E)), magic), magic);
   Vec r = fma(negate(n), set(kLn2Hi), x);
@@ -29,7 +29,7 @@ DW_ALWAYS_INLINE Vec exp(Vec x) {
   return select(less_than(set(kExpHigh), x), set(__builtin_inff()), p);
 }
 
-DW_ALWAYS_INLINE Vec silu(Vec x) { return mul(x, div(set(1.0f), add(set(1.0f), exp(negate(x))))); }
+DW_ALWAYS_INLINE Vec silu(Vec x) { return mul(x, div(set(1.0f), add(set(1.0f), exp_lanes(negate(x))))); }
 
 }  // namespace
 }  // namespace driftwood::kernels::DW_ISA

@@ -47,7 +47,8 @@ struct RunResult {
 };
 
 // Keys [first, last] of one run.
-void one_run(const AttentionArgs& args, int64_t row, int64_t head, int64_t first, int64_t last, RunResult& out) {
+void one_run(const AttentionArgs& args, int64_t row, int64_t head, int64_t first, int64_t last,
+             RunResult& out) {
   const KvLayer& layer = args.layer;
   const int64_t dim = layer.head_dim;
   const int64_t kv_head = head / (args.heads / layer.kv_heads);
@@ -56,7 +57,8 @@ void one_run(const AttentionArgs& args, int64_t row, int64_t head, int64_t first
   out.m = -__builtin_inff();
   for (int64_t t = first; t <= last; ++t) {
     float dot = 0.0f;
-    for (int64_t d = 0; d < dim; ++d) dot = __builtin_fmaf(q[d], k_at(layer, args.rows[row], kv_head, t, d), dot);
+    for (int64_t d = 0; d < dim; ++d)
+      dot = __builtin_fmaf(q[d], k_at(layer, args.rows[row], kv_head, t, d), dot);
     score[t - first] = args.scale * dot;
     out.m = score[t - first] > out.m ? score[t - first] : out.m;
   }
@@ -140,7 +142,8 @@ void attention(const AttentionArgs& args, int64_t begin, int64_t end) {
   const int64_t group = args.heads / args.layer.kv_heads;
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t first_row = unit / args.layer.kv_heads * kAttentionTile;
-    const int64_t last_row = first_row + kAttentionTile < args.tokens ? first_row + kAttentionTile : args.tokens;
+    const int64_t last_row =
+        first_row + kAttentionTile < args.tokens ? first_row + kAttentionTile : args.tokens;
     const int64_t first_head = unit % args.layer.kv_heads * group;
     for (int64_t row = first_row; row < last_row; ++row) {
       for (int64_t head = first_head; head < first_head + group; ++head) {
@@ -181,7 +184,8 @@ void attention_run(const AttentionArgs& args, float* partials, int64_t runs, int
   }
 }
 
-void attention_merge(const AttentionArgs& args, const float* partials, int64_t runs, int64_t begin, int64_t end) {
+void attention_merge(const AttentionArgs& args, const float* partials, int64_t runs, int64_t begin,
+                     int64_t end) {
   const int64_t dim = args.layer.head_dim;
   for (int64_t unit = begin; unit < end; ++unit) {
     Merge merge;

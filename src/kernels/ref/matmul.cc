@@ -47,8 +47,8 @@ void matmul(const MatmulArgs& args, int64_t begin, int64_t end) {
   const int64_t last_row = end * kRowGroup < w.rows ? end * kRowGroup : w.rows;
   for (int64_t n = begin * kRowGroup; n < last_row; ++n) {
     for (int64_t t = 0; t < args.tokens; ++t) {
-      float value = quantised ? quantised_dot(w, n, q8_row(args.q8, t, w.cols))
-                              : dense_dot(w, n, args.x + t * w.cols);
+      float value =
+          quantised ? quantised_dot(w, n, q8_row(args.q8, t, w.cols)) : dense_dot(w, n, args.x + t * w.cols);
       if (args.bias != nullptr) value = value + args.bias[n];
       args.out[t * args.out_stride + n] = value;
     }

@@ -1,7 +1,7 @@
 // The reference kernels: docs/numerics.md as scalar code, one file per family of operations.
 //
-// This is the definition of portable-1. Clarity before speed; every other kernel is compared with these functions
-// byte by byte. Units and arguments as in kernels/kernel_table.h.
+// This is the definition of portable-1. Clarity before speed; every other kernel is compared with these
+// functions byte by byte. Units and arguments as in kernels/kernel_table.h.
 #pragma once
 
 #include "kernels/kernel_table.h"
@@ -17,7 +17,8 @@ void rope(const RopeArgs& args, int64_t begin, int64_t end);
 void kv_store(const KvStoreArgs& args, int64_t begin, int64_t end);
 void attention(const AttentionArgs& args, int64_t begin, int64_t end);
 void attention_run(const AttentionArgs& args, float* partials, int64_t runs, int64_t begin, int64_t end);
-void attention_merge(const AttentionArgs& args, const float* partials, int64_t runs, int64_t begin, int64_t end);
+void attention_merge(const AttentionArgs& args, const float* partials, int64_t runs, int64_t begin,
+                     int64_t end);
 void swiglu(const SwigluArgs& args, int64_t begin, int64_t end);
 void add(const AddArgs& args, int64_t begin, int64_t end);
 void softmax(const SoftmaxArgs& args, int64_t begin, int64_t end);

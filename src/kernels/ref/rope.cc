@@ -10,7 +10,8 @@ void rope_table(const RopeTableArgs& args, int64_t begin, int64_t end) {
     for (int64_t i = 0; i < args.half; ++i) {
       double sine;
       double cosine;
-      sin_cos_f64(static_cast<double>(args.positions[t]) * static_cast<double>(args.inv_freq[i]), &sine, &cosine);
+      sin_cos_f64(static_cast<double>(args.positions[t]) * static_cast<double>(args.inv_freq[i]), &sine,
+                  &cosine);
       args.cosine[t * args.half + i] = static_cast<float>(cosine * scale);
       args.sine[t * args.half + i] = static_cast<float>(sine * scale);
     }

@@ -67,7 +67,7 @@ Errno random_get(WasiCall& call, const uint64_t* a) {
   uint8_t* to = call.range(u32(a[0]), length);
   if (to == nullptr) return Errno::kFault;
   for (size_t done = 0; done < length; done += kRandomStepBytes) {
-    if (call.host().should_stop()) return Errno::kIntr;
+    if (call.host().end_if_due()) return Errno::kIntr;
     call.state().random({to + done, std::min<size_t>(kRandomStepBytes, length - done)});
   }
   return Errno::kSuccess;

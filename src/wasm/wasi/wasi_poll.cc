@@ -65,7 +65,7 @@ bool sleep_ns(WasiCall& call, uint64_t wait_ns) {
   const auto step = nanoseconds(call.host().poll_period());
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
-    if (call.host().should_stop()) return false;
+    if (call.host().end_if_due()) return false;
     const auto slept = static_cast<uint64_t>(nanoseconds(std::chrono::steady_clock::now() - begin).count());
     if (slept >= wait_ns) return true;
     std::this_thread::sleep_for(nanoseconds(std::min<uint64_t>(wait_ns - slept, static_cast<uint64_t>(step.count()))));
