@@ -36,16 +36,38 @@ inline size_t bucket_of(uint64_t weight) {
   return top - (std::bit_cast<uint32_t>(rounded) >> kShift);
 }
 
-// Weights of one bucket in ascending order of index, with their bounds.
+using Items = std::span<RankedWeight>;
+
+// The weights >= bound in ascending order of index. No branch depends on a weight: which tokens are likely is
+// unpredictable to a processor, too. `scratch` only ever grows, so that nothing is cleared between calls.
+Items collect(std::span<const uint64_t> weights, uint64_t bound, std::vector<RankedWeight>& scratch) {
+  if (scratch.size() < weights.size()) scratch.resize(weights.size());
+  size_t count = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    scratch[count] = {weights[i], static_cast<int32_t>(i)};
+    count += weights[i] >= bound ? 1 : 0;
+  }
+  return Items(scratch.data(), count);
+}
+
+// The items for which `wanted` holds, moved to the front in their order.
+template <typename Wanted>
+Items keep_only(Items items, const Wanted& wanted) {
+  const auto end =
+      std::remove_if(items.begin(), items.end(), [&](const RankedWeight& i) { return !wanted(i); });
+  return items.first(static_cast<size_t>(end - items.begin()));
+}
+
+// Bounds of some weights, both inclusive.
 struct Range {
   uint64_t low;
   uint64_t high;
 };
 
-// Narrows `items` to those whose weight is the one at which the running sum, heaviest first, reaches `goal`;
+// Those of `items` whose weight is the one at which the running sum, heaviest first, reaches `goal`;
 // `goal` becomes what is missing before the first of them. Each round cuts the range of weights by 256, so
 // the cost is linear whatever the weights are.
-void narrow(std::vector<RankedWeight>& items, Range range, uint64_t& goal) {
+Items narrow(Items items, Range range, uint64_t& goal) {
   constexpr int kSlotBits = 8;
   while (range.low != range.high) {
     const int shift = std::max(0, static_cast<int>(std::bit_width(range.high - range.low)) - kSlotBits);
@@ -53,12 +75,12 @@ void narrow(std::vector<RankedWeight>& items, Range range, uint64_t& goal) {
     for (const RankedWeight& item : items) sums[(item.weight - range.low) >> shift] += item.weight;
     size_t slot = sums.size() - 1;
     while (sums[slot] < goal) goal -= sums[slot--];
-    const Range part = {range.low + (uint64_t{slot} << shift),
-                        range.low + (uint64_t{slot} << shift) + ((uint64_t{1} << shift) - 1)};
-    std::erase_if(
-        items, [&](const RankedWeight& item) { return item.weight < part.low || item.weight > part.high; });
-    range = part;
+    const uint64_t low = range.low + (uint64_t{slot} << shift);
+    range = {low, low + ((uint64_t{1} << shift) - 1)};
+    items = keep_only(items,
+                      [&](const RankedWeight& i) { return i.weight >= range.low && i.weight <= range.high; });
   }
+  return items;
 }
 
 }  // namespace
@@ -90,26 +112,23 @@ Nucleus nucleus(std::span<const uint64_t> weights, uint64_t floor, uint64_t tota
   DW_CHECK(floor >= 1 && goal >= 1 && goal <= total, "a nucleus needs a reachable goal");
   // All weights below this bound together are at most total - goal, so the nucleus never needs them.
   const uint64_t bound = std::max(floor, (total - goal) / weights.size());
+  Items items = collect(weights, bound, scratch);
   std::array<uint64_t, kBuckets> sums{};
-  for (uint64_t w : weights) {
-    if (w >= bound) sums[bucket_of(w)] += w;
-  }
+  for (const RankedWeight& item : items) sums[bucket_of(item.weight)] += item.weight;
   size_t bucket = 0;
   uint64_t missing = goal;
   while (sums[bucket] < missing) missing -= sums[bucket++];
 
-  scratch.clear();
+  items = keep_only(items, [&](const RankedWeight& item) { return bucket_of(item.weight) == bucket; });
   Range range = {kWholeWeight, 0};
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] < bound || bucket_of(weights[i]) != bucket) continue;
-    scratch.push_back({weights[i], static_cast<int32_t>(i)});
-    range = {std::min(range.low, weights[i]), std::max(range.high, weights[i])};
+  for (const RankedWeight& item : items) {
+    range = {std::min(range.low, item.weight), std::max(range.high, item.weight)};
   }
-  narrow(scratch, range, missing);
+  items = narrow(items, range, missing);
   // What is left has one weight: as many of them as the goal needs, lower indices first.
-  const uint64_t weight = scratch.front().weight;
+  const uint64_t weight = items.front().weight;
   const uint64_t before = (missing - 1) / weight;
-  return {weight, scratch[before].index, goal - missing + (before + 1) * weight};
+  return {weight, items[before].index, goal - missing + (before + 1) * weight};
 }
 
 }  // namespace driftwood::sampler
