@@ -21,7 +21,7 @@ MAX_FUNCTION_LINES = 70
 BANNED = [
     (r"\bthrow\b(?!\()", "throw: errors are Status or Result", ()),
     (r"\bstd::rand\b|\bsrand\(|\brand\(\)", "libc random: use base/rng.h", ()),
-    (r"using namespace std\b", "using namespace std", ()),
+    (r"using namespace std\s*;", "using namespace std", ()),
     (r"\bfast-math\b|#pragma\s+STDC\s+FP_CONTRACT\s+ON", "relaxed floating point", ()),
     (r"\b(std::)?(expf?|logf?|powf?|sinf?|cosf?|tanhf?|exp2f?)\(", "libm: use base/math.h",
      ("kernels", "sampler", "engine", "graph", "model")),
@@ -38,7 +38,7 @@ def tracked_files():
 
 def strip_comments(text):
     """Blanks comments and string literals, keeping line numbers and columns."""
-    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+    pattern = re.compile(r'R"(?P<end>\w*)\(.*?\)(?P=end)"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
     return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
 
 
