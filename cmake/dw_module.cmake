@@ -1,8 +1,21 @@
 # dw_module(NAME [DEPS ...] [LIBS ...]): one static library per folder from its *.cc files.
 #   DEPS are other modules (their names), as tools/layers.toml allows; LIBS are outside libraries.
-#   x_test.cc files become one test program `NAME_test` (GoogleTest); x_fuzz.cc and x_bench.cc are left to
-#   dw_fuzzers() and bench/. A folder without sources becomes an interface library.
+#   x_test.cc files become one test program `NAME_test` (GoogleTest), x_fuzz.cc files one fuzzer each in a fuzz
+#   build (DW_FUZZ). A folder without sources becomes an interface library.
 find_package(GTest REQUIRED)
+
+# One libFuzzer program per x_fuzz.cc of the folder (tools/run_fuzzers.sh configures such a build with clang).
+option(DW_FUZZ "Build the fuzzers, with sanitizers, instead of tests and program" OFF)
+function(dw_fuzzers target)
+  file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_fuzz.cc)
+  foreach(source ${fuzzers})
+    get_filename_component(fuzzer ${source} NAME_WE)
+    add_executable(${fuzzer} ${source})
+    target_link_libraries(${fuzzer} PRIVATE ${target})
+    target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
+    set_property(GLOBAL APPEND PROPERTY DW_FUZZERS ${fuzzer})
+  endforeach()
+endfunction()
 
 function(dw_module name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS;EXTRA_SOURCES" ${ARGN})
@@ -27,6 +40,10 @@ function(dw_module name)
     target_link_libraries(${target} ${scope} dw_${dep})
   endforeach()
   target_link_libraries(${target} ${scope} ${ARG_LIBS} Threads::Threads)
+  if(DW_FUZZ)
+    dw_fuzzers(${target})
+    return()
+  endif()
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${target} GTest::gtest_main)

@@ -76,10 +76,17 @@ class Checkpoint {
   // "generation_config.json"); not_found if there is none. GGUF has none.
   virtual Result<std::string> side_file(const std::string& name) const = 0;
 
-  // 32 bytes naming the contents: BLAKE3 over metadata, tensor descriptors and tensor bytes is too slow to do at
-  // every start, so it covers path-independent structure (names, shapes, encodings, sizes, metadata) plus sampled
-  // bytes of each tensor. docs/formats/models.md states what is sampled.
+  // 32 bytes naming the contents, in hex: SHA-256. Hashing every byte at every start is too slow, so it covers
+  // path-independent structure (names, shapes, encodings, sizes, metadata, tokenizer.json) plus sampled bytes of
+  // each tensor. docs/formats/models.md states what is sampled. Computed at the first call, then kept.
   virtual std::string fingerprint_hex() const = 0;
+
+  // Text that differs once any file of the model was replaced or written to (device, inode, size, times). Says
+  // nothing of contents: for local caches, which must notice an edit that the fingerprint's samples miss.
+  virtual std::string file_stamp() const = 0;
+
+  // Advice that the bytes of a tensor (one of tensors()) will not be read soon; their pages may leave memory.
+  virtual void drop_pages(const TensorInfo& tensor) const = 0;
 };
 
 // Opens a GGUF file or a model folder by looking at the bytes, never at the file's name alone.

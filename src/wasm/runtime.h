@@ -61,7 +61,7 @@ struct ModuleReport {
   std::vector<std::string> snapshot_blockers;  // empty: an instance can be frozen
   std::vector<std::string> notes;
   std::vector<std::string> exports;            // exported function names
-  std::string hash_hex;                        // BLAKE3 of the original bytes
+  std::string hash_hex;                        // BLAKE3 of the original bytes (text format: of its binary form)
   bool from_cache = false;                     // compiled code came from the cache
 };
 
@@ -105,7 +105,8 @@ class Instance {
   virtual ~Instance() = default;
 
   // Calls an export with raw slots. Errors: not_found (no such export), invalid_argument (signature),
-  // aborted (trap; message: actor, function, cause, first frames), deadline_exceeded, resource_exhausted.
+  // aborted (trap; message: actor, function, cause, first frames), deadline_exceeded, cancelled (interrupt()),
+  // failed_precondition (dead, or called from inside one of its own host calls).
   virtual Result<std::vector<uint64_t>> call(std::string_view export_name, std::span<const uint64_t> args) = 0;
   // A resolved export, for calls in a hot loop: no lookup, no allocation. Valid while the instance lives.
   virtual Result<int> resolve(std::string_view export_name, const Signature& signature) = 0;
@@ -118,9 +119,20 @@ class Instance {
   // Host pointer of [offset, offset + length) within the current size, or null. Overflow-safe.
   virtual uint8_t* bytes(uint64_t offset, uint64_t length) = 0;
 
+  // The base of linear memory as Wasmtime reports it: equal to memory().base(), which proofs and tests compare.
+  virtual uint8_t* wasmtime_memory_base() = 0;
+
   virtual bool alive() const = 0;
   virtual const std::string& actor_name() const = 0;
-  virtual int exit_code() const = 0;  // after proc_exit
+  virtual int exit_code() const = 0;  // after proc_exit; -1 before. proc_exit(0) out of a call without results is ok
+
+  // For host functions that take long (a model's step): the running call's deadline starts anew.
+  virtual void rearm_deadline() = 0;
+  // From any thread: the running call, or the next one, ends with cancelled within an epoch period and the
+  // instance is dead. A host call is not broken off: it ends at its return.
+  virtual void interrupt() = 0;
+  // Guest paths of the files the guest has open through WASI: while there are any it cannot be frozen.
+  virtual std::vector<std::string> open_files() const = 0;
 };
 
 class Runtime {
@@ -133,7 +145,8 @@ class Runtime {
   virtual Result<std::shared_ptr<Module>> load_file(const std::string& path) = 0;
 
   // Instantiates with these imports plus WASI, runs __dw_init then _initialize (reactor) if exported. A command
-  // (_start) is not started here. Errors name the missing or mismatched import.
+  // (_start) is not started here. Errors: not_found or invalid_argument name the missing or mismatched import,
+  // resource_exhausted the limit that the module's own sizes exceed, aborted and deadline_exceeded the start-up.
   virtual Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<Module> module,
                                                         std::span<const HostImport> imports,
                                                         InstanceOptions options) = 0;

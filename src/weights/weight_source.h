@@ -11,26 +11,20 @@
 
 #include "base/status.h"
 #include "format/checkpoint.h"
+#include "format/tensor_request.h"
 #include "tensor/packed_matrix.h"
 
 namespace driftwood::weights {
 
-// What the model wants packed. A request may join several tensors by rows (q, k, v into one matrix) if they have
-// the same packed layout and columns; otherwise the source answers invalid_argument naming both.
-struct MatrixRequest {
-  std::string key;                     // "blk.0.attn_q", unique
-  std::vector<std::string> tensors;    // checkpoint names, rows concatenated
-  // Rows are taken in file order unless `permute_heads` > 0: Hugging Face <-> GGUF rotary row order is left to
-  // RopeStyle, so this is normally 0.
-};
-struct VectorRequest {
-  std::string key;
-  std::string tensor;  // dense, any of f32/f16/bf16; becomes f32
-};
+using format::MatrixRequest;
+using format::VectorRequest;
 
 struct SourceOptions {
   std::string cache_dir;   // packed cache; empty: pack into memory
   int threads = 1;
+  // Reads every byte of a cache file and compares checksums before it is used. Otherwise only its structure,
+  // owner, times and header are checked: damage by a failing disk inside the data goes unseen.
+  bool verify_cache = false;
 };
 
 class WeightSource {
@@ -41,6 +35,9 @@ class WeightSource {
   virtual void release(const std::string& key) = 0;
   virtual Result<std::span<const float>> vector(const std::string& key) = 0;
   virtual bool from_cache() const = 0;
+  // Why the cache was not used or could not be written; empty if it was, or none was asked for. A cache never
+  // makes opening fail.
+  virtual std::string cache_note() const = 0;
   virtual int64_t packed_bytes() const = 0;
 };
 

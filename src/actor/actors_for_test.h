@@ -1,0 +1,122 @@
+// What the tests of this folder share: one Wasm runtime, the example guests, an outbox that keeps what actors
+// emit.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "actor/actor.h"
+#include "device/cpu/cpu_device.h"
+
+namespace driftwood::actor {
+
+inline constexpr std::chrono::milliseconds kPatience{120000};
+
+inline std::shared_ptr<wasm::Runtime> shared_runtime() {
+  static const std::shared_ptr<wasm::Runtime> runtime = [] {
+    wasm::RuntimeOptions options;
+    options.epoch_period = std::chrono::milliseconds(5);
+    auto made = wasm::Runtime::create(options);
+    DW_CHECK(made.is_ok(), made.status().message().c_str());
+    return *made;
+  }();
+  return runtime;
+}
+
+inline std::shared_ptr<wasm::Module> guest(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<wasm::Module>> loaded;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<wasm::Module>& module = loaded[name];
+  if (module == nullptr) {
+    auto made = shared_runtime()->load_file(std::string(DW_GUEST_DIR) + "/" + name + ".wasm");
+    DW_CHECK(made.is_ok(), made.status().message().c_str());
+    module = *made;
+  }
+  return module;
+}
+
+inline std::shared_ptr<wasm::Module> module_of(std::string_view text) {
+  auto made =
+      shared_runtime()->load("test.wat", {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  DW_CHECK(made.is_ok(), made.status().message().c_str());
+  return *made;
+}
+
+inline device::Device& shared_device() {
+  static const std::unique_ptr<device::CpuDevice> device = [] {
+    auto made = device::CpuDevice::create({});
+    DW_CHECK(made.is_ok(), made.status().message().c_str());
+    return std::move(*made);
+  }();
+  return *device;
+}
+
+// Keeps everything; thread-safe.
+class Outbox {
+ public:
+  OutputSink sink() {
+    return [this](const Output& output) {
+      const std::lock_guard lock(mutex_);
+      text_ += output.bytes;
+      sequences_.push_back(output.sequence);
+      kinds_.push_back(output.kind);
+    };
+  }
+  LogSink log() {
+    return [this](ActorId, int, std::string_view text) {
+      const std::lock_guard lock(mutex_);
+      log_ += std::string(text) + "\n";
+    };
+  }
+  std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+  std::string log_text() const {
+    const std::lock_guard lock(mutex_);
+    return log_;
+  }
+  std::vector<uint64_t> sequences() const {
+    const std::lock_guard lock(mutex_);
+    return sequences_;
+  }
+  std::vector<OutputKind> kinds() const {
+    const std::lock_guard lock(mutex_);
+    return kinds_;
+  }
+  std::vector<int32_t> ids() const {
+    const std::string bytes = text();
+    std::vector<int32_t> ids(bytes.size() / 4);
+    if (!ids.empty()) std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
+    return ids;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_, log_;
+  std::vector<uint64_t> sequences_;
+  std::vector<OutputKind> kinds_;
+};
+
+inline ActorOptions options_with(Outbox& outbox, std::string_view config = "") {
+  ActorOptions options;
+  options.config.assign(config.begin(), config.end());
+  options.output = outbox.sink();
+  options.log = outbox.log();
+  return options;
+}
+
+inline std::span<const uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+inline std::span<const uint8_t> bytes_of(const std::vector<int32_t>& ids) {
+  return {reinterpret_cast<const uint8_t*>(ids.data()), ids.size() * 4};
+}
+
+}  // namespace driftwood::actor

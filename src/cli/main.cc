@@ -1,0 +1,46 @@
+// driftwood: the program. The composition root: the only place that names concrete backends.
+#include <cstdio>
+#include <unistd.h>
+
+#include "base/code_table.h"
+#include "cli/command.h"
+
+namespace driftwood::cli {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app("driftwood: WebAssembly actors that drive language models, on memory shared with the accelerator");
+  app.name("driftwood");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "driftwood " DW_VERSION);
+  app.set_config("--config", "", "Read flags from this TOML file (flags and DRIFTWOOD_* variables win)")
+      ->envname("DRIFTWOOD_CONFIG");
+  app.footer(
+      "Settings: flag > environment (DRIFTWOOD_*) > config file > default.\n"
+      "Example: driftwood chat --model smollm2-135m");
+  Action action;
+  add_run(app, &action);
+  add_chat(app, &action);
+  add_proof(app, &action);
+  add_logits(app, &action);
+  add_tokenize(app, &action);
+  add_bench(app, &action);
+  add_models(app, &action);
+  add_completion(app, &action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? 0 : code_row(Code::kInvalidArgument).exit_code;
+  }
+  const Status status = action();
+  if (status.is_ok()) return 0;
+  std::fflush(stdout);
+  std::fprintf(stderr, "driftwood: %s\n", status.to_string().c_str());
+  return code_row(status.code()).exit_code;
+}
+
+}  // namespace
+}  // namespace driftwood::cli
+
+int main(int argc, char** argv) { return driftwood::cli::run(argc, argv); }

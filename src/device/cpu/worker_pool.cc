@@ -1,0 +1,87 @@
+#include "device/cpu/worker_pool.h"
+
+#include <chrono>
+
+#include "base/check.h"
+#include "os/cpu_features.h"
+
+namespace driftwood::device {
+namespace {
+
+constexpr int64_t kSpinNs = 40'000;
+constexpr int kPausesPerClock = 16;
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+WorkerPool::WorkerPool(int threads) : spin_ns_(threads <= os::usable_processors() ? kSpinNs : 0) {
+  DW_CHECK(threads >= 1 && threads <= kMaxThreads, "thread count outside 1..255");
+  workers_.reserve(threads - 1);
+  for (int worker = 1; worker < threads; ++worker) {
+    workers_.emplace_back([this, worker] { worker_loop(worker); });
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  stop_.store(true, std::memory_order_relaxed);
+  signal_.fetch_add(1u << 8, std::memory_order_release);
+  signal_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void WorkerPool::spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old) const {
+  if (spin_ns_ > 0) {
+    const int64_t deadline = now_ns() + spin_ns_;
+    do {
+      for (int i = 0; i < kPausesPerClock; ++i) {
+        if (word.load(std::memory_order_acquire) != old) return;
+        os::spin_pause();
+      }
+    } while (now_ns() < deadline);
+  }
+  word.wait(old, std::memory_order_acquire);
+}
+
+void WorkerPool::run(int workers, Task task, const void* context) {
+  DW_CHECK(workers >= 1 && workers <= threads(), "more workers than the pool has");
+  if (workers == 1) {
+    task(context, 0, 1);
+    return;
+  }
+  while (busy_.exchange(1, std::memory_order_acquire) != 0) busy_.wait(1, std::memory_order_relaxed);
+  task_ = task;
+  context_ = context;
+  pending_.store(static_cast<uint32_t>(workers - 1), std::memory_order_relaxed);
+  const uint32_t sequence = (signal_.load(std::memory_order_relaxed) >> 8) + 1;
+  signal_.store(sequence << 8 | static_cast<uint32_t>(workers), std::memory_order_release);
+  signal_.notify_all();
+  task(context, 0, workers);
+  for (uint32_t left; (left = pending_.load(std::memory_order_acquire)) != 0;)
+    spin_then_sleep(pending_, left);
+  busy_.store(0, std::memory_order_release);
+  busy_.notify_one();
+}
+
+void WorkerPool::worker_loop(int worker) {
+  uint32_t seen = 0;
+  for (;;) {
+    uint32_t word = signal_.load(std::memory_order_acquire);
+    if (word == seen) {
+      spin_then_sleep(signal_, seen);
+      continue;
+    }
+    seen = word;
+    if (stop_.load(std::memory_order_relaxed)) return;
+    const int workers = static_cast<int>(word & 0xffu);
+    if (worker >= workers) continue;
+    task_(context_, worker, workers);
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+  }
+}
+
+}  // namespace driftwood::device

@@ -1,0 +1,42 @@
+#include <chrono>
+
+#include "engine/loaded_model.h"
+
+namespace driftwood::engine {
+namespace {
+
+// A checkpoint may carry no tokenizer or template; anything else that goes wrong is an error.
+template <typename T>
+Result<std::shared_ptr<const T>> if_present(Result<std::shared_ptr<const T>> loaded) {
+  if (!loaded.is_ok() && loaded.status().code() == Code::kNotFound) return std::shared_ptr<const T>();
+  return loaded;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<LoadedModel>> load_model(const std::string& path, const LoadOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  auto model = std::make_shared<LoadedModel>();
+  DW_ASSIGN_OR_RETURN(model->checkpoint, format::open_checkpoint(path));
+  const format::Checkpoint& checkpoint = *model->checkpoint;
+  DW_ASSIGN_OR_RETURN(model->architecture, model::find_architecture(checkpoint));
+  DW_ASSIGN_OR_RETURN(model->config, model->architecture->configure(checkpoint));
+
+  std::vector<format::MatrixRequest> matrices;
+  std::vector<format::VectorRequest> vectors;
+  DW_RETURN_IF_ERROR(model->architecture->requests(checkpoint, model->config, &matrices, &vectors));
+  weights::SourceOptions source;
+  source.cache_dir = options.cache_dir;
+  source.threads = options.threads;
+  DW_ASSIGN_OR_RETURN(model->weights, weights::open_weights(model->checkpoint, std::move(matrices),
+                                                            std::move(vectors), source));
+
+  DW_ASSIGN_OR_RETURN(model->tokenizer, if_present(text::Tokenizer::from_checkpoint(checkpoint)));
+  DW_ASSIGN_OR_RETURN(model->chat_template, if_present(text::ChatTemplate::from_checkpoint(checkpoint)));
+  model->fingerprint_hex = checkpoint.fingerprint_hex();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  model->load_ms = took.count();
+  return model;
+}
+
+}  // namespace driftwood::engine

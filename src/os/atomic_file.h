@@ -1,0 +1,51 @@
+// AtomicFile: a file that appears under its name whole and durable, or not at all.
+//
+// create() opens a temporary file in the target's folder; commit() flushes it, renames it over the target and
+// flushes the folder. Without commit() (error, exception, crash of the caller's logic) the temporary is
+// removed and an older target stays as it was. One thread at a time. Two writers of one path do not disturb
+// each other: the last commit wins and either file is whole.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "os/mapped_memory.h"
+
+namespace driftwood::os {
+
+enum class FileAccess : uint32_t { kPrivate = 0600, kShared = 0644 };
+
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::string& path, FileAccess access);
+  ~AtomicFile();
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&& other) noexcept;
+
+  // Appends.
+  Status write(std::span<const uint8_t> bytes);
+
+  // Gives the file its final size with real disk space behind it (so that a full disk is an error here and
+  // not a SIGBUS later) and maps it for writing. Once, instead of write(). The mapping stays valid after
+  // commit().
+  Result<MappedMemory> map_for_writing(size_t size_bytes);
+
+  Status commit();
+
+ private:
+  AtomicFile(std::string path, std::string temporary, int fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  void abandon();
+  std::string path_;
+  std::string temporary_;
+  int fd_ = -1;
+};
+
+Status write_file_atomically(const std::string& path, std::span<const uint8_t> bytes, FileAccess access);
+
+// Makes a folder and its missing parents; new ones are 0700.
+Status make_private_folders(const std::string& path);
+
+}  // namespace driftwood::os

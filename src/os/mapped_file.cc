@@ -1,0 +1,114 @@
+#include "os/mapped_file.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/os_error.h"
+
+namespace driftwood::os {
+namespace {
+
+int64_t nanoseconds(const timespec& t) { return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; }
+
+struct OpenFile {
+  int fd = -1;
+  FileStamp stamp;
+};
+
+// O_NONBLOCK so that a pipe or a device named by mistake is refused instead of waited for.
+Result<OpenFile> open_regular(const std::string& path) {
+  if (path.empty()) return invalid_argument("the path of a file is empty");
+  if (path.find('\0') != std::string::npos) return invalid_argument("a path holds a NUL byte");
+  OpenFile file;
+  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file.fd < 0) return errno_status(errno, path);
+  struct stat info;
+  if (::fstat(file.fd, &info) != 0) {
+    const int error = errno;
+    ::close(file.fd);
+    return errno_status(error, path);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    ::close(file.fd);
+    return invalid_argument(
+        path + (S_ISDIR(info.st_mode) ? ": is a folder, not a file" : ": is not a regular file"));
+  }
+  file.stamp = {info.st_dev,
+                info.st_ino,
+                static_cast<uint64_t>(info.st_size),
+                nanoseconds(info.st_mtim),
+                nanoseconds(info.st_ctim),
+                info.st_uid,
+                info.st_mode & 07777u};
+  return file;
+}
+
+}  // namespace
+
+uint32_t effective_user() { return ::geteuid(); }
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+  DW_ASSIGN_OR_RETURN(const OpenFile file, open_regular(path));
+  const size_t size = file.stamp.size_bytes;
+  void* base = nullptr;
+  if (size > 0) {
+    base = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
+    if (base == MAP_FAILED) {
+      const int error = errno;
+      ::close(file.fd);
+      return errno_status(error, path + ": mapping " + std::to_string(size) + " bytes");
+    }
+  }
+  ::close(file.fd);
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(path, static_cast<const uint8_t*>(base), size, file.stamp));
+}
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) ::munmap(const_cast<uint8_t*>(base_), size_);
+}
+
+void MappedFile::drop_pages(std::span<const uint8_t> range) const {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(range.data()) + page - 1) & ~(page - 1);
+  const auto end = reinterpret_cast<uintptr_t>(range.data() + range.size()) & ~(page - 1);
+  const auto first = reinterpret_cast<uintptr_t>(base_);
+  DW_CHECK(range.empty() || (range.data() >= base_ && range.data() + range.size() <= base_ + size_),
+           "drop_pages outside the mapping");
+  if (end > begin && begin >= first) {
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin,
+                    MADV_DONTNEED);  // advice: failure costs nothing
+  }
+}
+
+Result<std::string> read_text_file(const std::string& path, size_t max_bytes) {
+  DW_ASSIGN_OR_RETURN(const OpenFile file, open_regular(path));
+  std::string text;
+  if (file.stamp.size_bytes > max_bytes) {
+    ::close(file.fd);
+    return resource_exhausted(path + ": has " + std::to_string(file.stamp.size_bytes) + " bytes, at most " +
+                              std::to_string(max_bytes) + " are read");
+  }
+  text.resize(file.stamp.size_bytes);
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t got = ::read(file.fd, text.data() + done, text.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      const int error = errno;
+      ::close(file.fd);
+      return errno_status(error, path);
+    }
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  ::close(file.fd);
+  text.resize(done);
+  return text;
+}
+
+}  // namespace driftwood::os

@@ -1,0 +1,31 @@
+// Address space and what of it is resident, from the operating system.
+//
+// Thin and stateless: one function per system call that regions need. Sizes are bytes and multiples of
+// page_bytes(). Errors name the call, the size and the system's reason. Any thread may call anything here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+
+namespace driftwood::os {
+
+// The system's page: 4 KiB or 16 KiB. Never a Wasm page.
+size_t page_bytes();
+
+// Reserves `bytes` of address space that nobody can touch and that costs no memory.
+Result<uint8_t*> reserve_address_space(size_t bytes);
+// Makes [address, address + bytes) of a reservation readable and writable; fresh pages read as zero.
+Status commit_pages(uint8_t* address, size_t bytes);
+// Gives a whole reservation back.
+void release_address_space(uint8_t* address, size_t bytes);
+
+// Resident memory of this process.
+struct ProcessMemory {
+  size_t rss_bytes = 0;
+  size_t anonymous_bytes = 0;
+};
+Result<ProcessMemory> process_memory();
+
+}  // namespace driftwood::os

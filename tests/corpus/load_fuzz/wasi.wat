@@ -1,0 +1,1 @@
+(module (import "wasi_snapshot_preview1" "fd_write" (func $w (param i32 i32 i32 i32) (result i32))) (memory (export "memory") 1) (func (export "w") (param i32 i32 i32 i32) (result i32) (call $w (local.get 0) (local.get 1) (local.get 2) (local.get 3))))

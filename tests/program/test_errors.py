@@ -1,0 +1,69 @@
+"""Bad input: a message that names what is wrong, the documented exit code, nothing written."""
+import pathlib
+import tempfile
+import unittest
+
+import harness
+
+
+class Errors(unittest.TestCase):
+    def fails(self, *args, code=None, words=()):
+        r = harness.run(*args, check=False)
+        self.assertNotEqual(r.returncode, 0, args)
+        self.assertGreater(r.returncode, 0, f"{args} died of a signal")
+        if code is not None:
+            self.assertEqual(r.returncode, code, r.stderr)
+        for word in words:
+            self.assertIn(word, r.stderr)
+
+    def test_no_such_model(self):
+        self.fails("logits", "--model", "no-such-model", "--ids", "1", "--out", "x", code=66, words=["no-such-model"])
+
+    def test_unknown_flag_and_command(self):
+        self.fails("logits", "--nonsense", code=64)
+        self.fails("nonsense", code=64)
+        self.fails(code=64)
+
+    def test_files_that_are_not_what_they_claim(self):
+        pretenders = {
+            "page.gguf": b"<!DOCTYPE html><html><body>404</body></html>",
+            "pointer.gguf": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 98362432\n",
+            "empty.gguf": b"",
+            "pickle.gguf": b"\x80\x02}q\x00.",
+            "short.gguf": b"GGUF\x03\x00\x00\x00",
+            "zip.gguf": b"PK\x03\x04" + bytes(64),
+        }
+        with tempfile.TemporaryDirectory() as scratch:
+            for name, content in pretenders.items():
+                path = pathlib.Path(scratch) / name
+                path.write_bytes(content)
+                with self.subTest(name):
+                    self.fails("logits", "--model", path, "--ids", "1", "--out", pathlib.Path(scratch) / "o", words=[name])
+            self.assertFalse((pathlib.Path(scratch) / "o").exists())
+            self.fails("logits", "--model", scratch, "--ids", "1", "--out", "x", words=[scratch])
+
+    def test_truncated_model(self):
+        whole = pathlib.Path(harness.smollm2()).read_bytes()
+        with tempfile.TemporaryDirectory() as scratch:
+            for size in (100, 5000, 1_900_000, 40_000_000, len(whole) - 1):
+                path = pathlib.Path(scratch) / "t.gguf"
+                path.write_bytes(whole[:size])
+                self.fails("logits", "--model", path, "--ids", "1", "--out", "x", words=["t.gguf"])
+
+    def test_unwritable_output(self):
+        self.fails("logits", "--model", harness.smollm2(), "--ids", "1", "--out", "/no/such/folder/o", words=["/no/such/folder"])
+
+    def test_unavailable_instruction_set(self):
+        r = harness.run("logits", "--model", harness.smollm2(), "--ids", "1", "--out", "x",
+                        env={"DRIFTWOOD_CPU": "sse9"}, check=False)
+        self.assertNotEqual(r.returncode, 0)
+        self.assertIn("sse9", r.stderr)
+
+    def test_help_everywhere(self):
+        for command in ("run", "chat", "proof", "logits", "tokenize", "bench", "models", "completion"):
+            r = harness.run(command, "--help")
+            self.assertIn("xample", r.stdout, command)
+
+
+if __name__ == "__main__":
+    unittest.main()
