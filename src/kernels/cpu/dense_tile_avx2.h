@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/dense_driver.h"
+#include "kernels/cpu/unroll.h"
 
 namespace driftwood::kernels::avx2 {
 namespace {
@@ -32,19 +33,19 @@ struct DenseTile {
   static void run(const uint8_t* w, int64_t w_stride, int64_t group_stride, const float* x, int64_t x_stride,
                   int64_t inputs, float* acc_out) {
     __m256 acc[kGroups][kCount][2];
-#pragma GCC unroll 2
+    DW_UNROLL(2)
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+      DW_UNROLL(8)
       for (int t = 0; t < kCount; ++t) acc[g][t][0] = acc[g][t][1] = _mm256_setzero_ps();
     }
     for (int64_t k = 0; k < inputs; ++k, w += w_stride) {
-#pragma GCC unroll 2
+      DW_UNROLL(2)
       for (int g = 0; g < kGroups; ++g) {
         const uint8_t* p = w + g * group_stride;
         if constexpr (kGroups == 2)
           _mm_prefetch(reinterpret_cast<const char*>(p + kDensePrefetchBytes), _MM_HINT_T0);
         const __m256 low = load_weights<kLayout>(p), high = load_weights<kLayout>(p + 8 * kElementBytes);
-#pragma GCC unroll 8
+        DW_UNROLL(8)
         for (int t = 0; t < kCount; ++t) {
           const __m256 v = _mm256_broadcast_ss(x + t * x_stride + k);
           acc[g][t][0] = _mm256_fmadd_ps(low, v, acc[g][t][0]);
@@ -52,9 +53,9 @@ struct DenseTile {
         }
       }
     }
-#pragma GCC unroll 2
+    DW_UNROLL(2)
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+      DW_UNROLL(8)
       for (int t = 0; t < kCount; ++t) {
         _mm256_store_ps(acc_out + (g * kCount + t) * kRowGroup, acc[g][t][0]);
         _mm256_store_ps(acc_out + (g * kCount + t) * kRowGroup + 8, acc[g][t][1]);

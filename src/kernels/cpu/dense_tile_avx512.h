@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/dense_driver.h"
+#include "kernels/cpu/unroll.h"
 
 namespace driftwood::kernels::avx512 {
 namespace {
@@ -35,27 +36,27 @@ struct DenseTile {
   static void run(const uint8_t* w, int64_t w_stride, int64_t group_stride, const float* x, int64_t x_stride,
                   int64_t inputs, float* acc_out) {
     __m512 acc[kGroups][kCount];
-#pragma GCC unroll 2
+    DW_UNROLL(2)
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+      DW_UNROLL(8)
       for (int t = 0; t < kCount; ++t) acc[g][t] = _mm512_setzero_ps();
     }
     for (int64_t k = 0; k < inputs; ++k, w += w_stride) {
-#pragma GCC unroll 2
+      DW_UNROLL(2)
       for (int g = 0; g < kGroups; ++g) {
         const uint8_t* p = w + g * group_stride;
         if constexpr (kGroups == 2)
           _mm_prefetch(reinterpret_cast<const char*>(p + kDensePrefetchBytes), _MM_HINT_T0);
         const __m512 weights = load_weights<kLayout>(p);
-#pragma GCC unroll 8
+        DW_UNROLL(8)
         for (int t = 0; t < kCount; ++t) {
           acc[g][t] = _mm512_fmadd_ps(weights, _mm512_set1_ps(x[t * x_stride + k]), acc[g][t]);
         }
       }
     }
-#pragma GCC unroll 2
+    DW_UNROLL(2)
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+      DW_UNROLL(8)
       for (int t = 0; t < kCount; ++t) _mm512_store_ps(acc_out + (g * kCount + t) * kRowGroup, acc[g][t]);
     }
   }

@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/matmul_avx2.h"
 #include "kernels/cpu/matmul_driver.h"
+#include "kernels/cpu/unroll.h"
 
 namespace driftwood::kernels::avx2 {
 namespace {
@@ -56,9 +57,9 @@ template <int kTokens, bool kPanel>
 DW_ALWAYS_INLINE void block_sums_p4(const uint8_t* codes, const int8_t* q, int64_t q_stride,
                                     BlockSums<kTokens>& sums) {
   const __m256i low = _mm256_set1_epi8(15);
-#pragma GCC unroll 8
+  DW_UNROLL(8)
   for (int t = 0; t < kTokens; ++t) sums[t][0] = sums[t][1] = _mm256_setzero_si256();
-#pragma GCC unroll 4
+  DW_UNROLL(4)
   for (int j = 0; j < 4; ++j) {
     __m256i w[2][2];  // [quad][half]
     if constexpr (kPanel) {
@@ -70,9 +71,9 @@ DW_ALWAYS_INLINE void block_sums_p4(const uint8_t* codes, const int8_t* q, int64
         w[1][half] = _mm256_and_si256(_mm256_srli_epi16(pair, 4), low);
       }
     }
-#pragma GCC unroll 2
+    DW_UNROLL(2)
     for (int quad = 0; quad < 2; ++quad) {
-#pragma GCC unroll 8
+      DW_UNROLL(8)
       for (int t = 0; t < kTokens; ++t) {
         const __m256i x = broadcast4(q + t * q_stride + 8 * j + 4 * quad);
         sums[t][0] = _mm256_add_epi16(sums[t][0], _mm256_maddubs_epi16(w[quad][0], x));
@@ -83,7 +84,7 @@ DW_ALWAYS_INLINE void block_sums_p4(const uint8_t* codes, const int8_t* q, int64
     }
   }
   const __m256i ones = _mm256_set1_epi16(1);
-#pragma GCC unroll 8
+  DW_UNROLL(8)
   for (int t = 0; t < kTokens; ++t) {
     sums[t][0] = _mm256_madd_epi16(sums[t][0], ones);
     sums[t][1] = _mm256_madd_epi16(sums[t][1], ones);
@@ -95,15 +96,15 @@ template <int kTokens, bool kPanel>
 DW_ALWAYS_INLINE void block_sums_p8(const uint8_t* codes, const uint8_t* magnitudes, const int8_t* q,
                                     int64_t q_stride, BlockSums<kTokens>& sums) {
   const __m256i ones = _mm256_set1_epi16(1);
-#pragma GCC unroll 8
+  DW_UNROLL(8)
   for (int t = 0; t < kTokens; ++t) sums[t][0] = sums[t][1] = _mm256_setzero_si256();
-#pragma GCC unroll 8
+  DW_UNROLL(8)
   for (int j = 0; j < 8; ++j) {
-#pragma GCC unroll 2
+    DW_UNROLL(2)
     for (int half = 0; half < 2; ++half) {
       const __m256i w = load(codes + 64 * j + 32 * half);
       const __m256i magnitude = kPanel ? load(magnitudes + 64 * j + 32 * half) : _mm256_abs_epi8(w);
-#pragma GCC unroll 8
+      DW_UNROLL(8)
       for (int t = 0; t < kTokens; ++t) {
         const __m256i x = _mm256_sign_epi8(broadcast4(q + t * q_stride + 4 * j), w);
         const __m256i pairs = _mm256_maddubs_epi16(magnitude, x);
@@ -154,7 +155,7 @@ struct Tile {
   static void run(const TileWeights& weights, const TileInput& input, float* __restrict acc_out) {
     constexpr bool kInRegisters = kCount <= 2;
     __m256 acc[kCount][2];
-#pragma GCC unroll 16
+    DW_UNROLL(16)
     for (int i = 0; i < 2 * kCount; ++i) {
       if (kInRegisters) acc[i / 2][i % 2] = _mm256_setzero_ps();
       if (!kInRegisters) _mm256_store_ps(acc_out + 8 * i, _mm256_setzero_ps());
@@ -172,7 +173,7 @@ struct Tile {
         const uint8_t* magnitudes = kPanel ? weights.panel->magnitudes + b * kCodeBytes : nullptr;
         block_sums_p8<kCount, kPanel>(codes, magnitudes, q, q_stride, sums);
       }
-#pragma GCC unroll 2
+      DW_UNROLL(2)
       for (int half = 0; half < 2; ++half) {
         const __m256 d =
             kPanel ? _mm256_load_ps(weights.panel->d[b] + 8 * half) : load_scales<kLayout>(record, 0, half);
@@ -180,7 +181,7 @@ struct Tile {
         if constexpr (kMin) {
           m = kPanel ? _mm256_load_ps(weights.panel->m[b] + 8 * half) : load_scales<kLayout>(record, 1, half);
         }
-#pragma GCC unroll 8
+        DW_UNROLL(8)
         for (int t = 0; t < kCount; ++t) {
           float* slot = acc_out + t * kRowGroup + 8 * half;
           __m256 a = kInRegisters ? acc[t][half] : _mm256_load_ps(slot);

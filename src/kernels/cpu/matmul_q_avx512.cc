@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/matmul_avx512.h"
 #include "kernels/cpu/matmul_driver.h"
+#include "kernels/cpu/unroll.h"
 
 namespace driftwood::kernels::avx512 {
 namespace {
@@ -46,14 +47,14 @@ template <bool kFour>
 DW_ALWAYS_INLINE void load_codes(const uint8_t* record, __m512i (&w)[8]) {
   if constexpr (kFour) {
     const __m512i low = _mm512_set1_epi8(15);
-#pragma GCC unroll 4
+    DW_UNROLL(4)
     for (int j = 0; j < 4; ++j) {
       const __m512i pair = load(record + 64 * j);
       w[2 * j] = _mm512_and_si512(pair, low);
       w[2 * j + 1] = _mm512_and_si512(_mm512_srli_epi16(pair, 4), low);
     }
   } else {
-#pragma GCC unroll 8
+    DW_UNROLL(8)
     for (int j = 0; j < 8; ++j) w[j] = _mm512_xor_si512(load(record + 64 * j), _mm512_set1_epi8(-128));
   }
 }
@@ -82,7 +83,7 @@ struct Tile {
   template <int kCount, bool kPanel>
   static void run(const TileWeights& weights, const TileInput& input, float* acc_out) {
     __m512 acc[kCount];
-#pragma GCC unroll 8
+    DW_UNROLL(8)
     for (int t = 0; t < kCount; ++t) acc[t] = _mm512_setzero_ps();
     const uint8_t* record = weights.records;
     const int8_t* q = input.q;
@@ -90,7 +91,7 @@ struct Tile {
       __m512i w[8];
       __m512 d, m = _mm512_setzero_ps();
       if constexpr (kPanel) {
-#pragma GCC unroll 8
+        DW_UNROLL(8)
         for (int j = 0; j < 8; ++j) w[j] = load(weights.panel->codes + b * kCodeBytes + 64 * j);
         d = _mm512_load_ps(weights.panel->d[b]);
         if constexpr (kMin) m = _mm512_load_ps(weights.panel->m[b]);
@@ -102,11 +103,11 @@ struct Tile {
         d = load_scales<kLayout>(record, 0);
         if constexpr (kMin) m = load_scales<kLayout>(record, 1);
       }
-#pragma GCC unroll 8
+      DW_UNROLL(8)
       for (int t = 0; t < kCount; ++t) {
         __m512i sum =
             kCorrected ? _mm512_set1_epi32(input.correction[t][input.first + b]) : _mm512_setzero_si512();
-#pragma GCC unroll 8
+        DW_UNROLL(8)
         for (int j = 0; j < 8; ++j) {
           sum = _mm512_dpbusd_epi32(sum, w[j], broadcast4(q + t * input.q_stride + 4 * j));
         }
@@ -115,7 +116,7 @@ struct Tile {
         if constexpr (kMin) acc[t] = _mm512_fmadd_ps(m, _mm512_set1_ps(input.s[t][input.first + b]), acc[t]);
       }
     }
-#pragma GCC unroll 8
+    DW_UNROLL(8)
     for (int t = 0; t < kCount; ++t) _mm512_store_ps(acc_out + t * kRowGroup, acc[t]);
   }
 };
