@@ -29,7 +29,9 @@ run: build
 test: build
 	@tools/run_tests.sh $(BUILD)
 
-bench: build
+bench: configure
+	@cmake -B $(BUILD) -DDW_BENCH=ON >/dev/null
+	@cmake --build $(BUILD)
 	@tools/fetch_model.sh >/dev/null
 	@tools/bench.sh $(BUILD)
 

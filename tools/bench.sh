@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Reproduces the figures of the README on this machine: speed of the default model and the proof table.
+# Reproduces the figures of the README on this machine: speed of the default model, the proof table and the
+# micro-benchmarks (the build folder $1 must be configured with DW_BENCH=ON, as `make bench` does).
 # Against llama.cpp: `make bench-peers`.
 set -euo pipefail
 build=$1
@@ -10,3 +11,9 @@ for threads in 1 2; do
 done
 "$program" bench --model "$model" --prompt 0 --generate 64 --depth 2048 --threads 2 --repeat 3
 "$program" proof --model "$model"
+for bench in wasm_bench actor_bench sampler_bench ops_bench; do
+  echo "== $bench"
+  "$build/bench/$bench" --benchmark_min_time=0.1
+done
+echo "== matmul_bench"
+"$build/bench/matmul_bench"

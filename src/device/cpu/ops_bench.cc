@@ -171,3 +171,4 @@ BENCHMARK(BM_RopeTable)->Arg(1)->Arg(512)->UseRealTime()->Unit(benchmark::kMicro
 
 }  // namespace
 }  // namespace driftwood::device
+BENCHMARK_MAIN();
