@@ -15,10 +15,16 @@ struct GoldenSnapshot {
   GoldenSnapshot() {
     contents.identity = test_identity();
     contents.origin = {"", 1'234'567'890, {{"purpose", "golden file of format 0"}}};
-    SectionTensor kv{{"blocks", DType::kF16, {3, 8192}, "[block][value]", 16384}, {}};
+    SectionTensor kv{
+        {"blocks", DType::kF16, {3, 8192}, "[block][layer](k[head][dim][token],v[head][token][dim])", 16384},
+        {}};
     for (size_t i = 0; i < 3; ++i) kv.chunks.push_back(ByteSpan(blocks).subspan(i * 16384, 16384));
     SectionTensor ids{{"ids", DType::kI32, {0}, "[token]"}, {}};
-    contents.sections = {{{"session.0", "session", {{"tokens", "96"}}}, {ids, kv}}};
+    contents.sections = {
+        {{"session.0",
+          "session",
+          {{"tokens", "96"}, {"layers", "2"}, {"kv_heads", "2"}, {"head_dim", "32"}, {"block_tokens", "32"}}},
+         {ids, kv}}};
   }
 };
 
