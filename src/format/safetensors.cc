@@ -147,14 +147,21 @@ Result<std::string_view> header_of(std::span<const uint8_t> bytes, const std::st
   return std::string_view(reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<size_t>(length));
 }
 
+// Writers pad with spaces, some by many thousands: looked at eight at a time.
+std::string_view without_padding(std::string_view text) {
+  constexpr char kSpaces[] = "        ";
+  while (text.size() >= 8 && std::memcmp(text.data() + text.size() - 8, kSpaces, 8) == 0)
+    text.remove_suffix(8);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
 }  // namespace
 
 Result<std::vector<StoredTensor>> parse_safetensors(std::span<const uint8_t> bytes, const std::string& name,
                                                     std::map<std::string, std::string>* metadata) {
   DW_ASSIGN_OR_RETURN(const std::string_view header, header_of(bytes, name));
-  // Writers pad with spaces, some by many thousands.
-  const std::string_view text = header.substr(0, header.find_last_not_of(' ') + 1);
-  DW_ASSIGN_OR_RETURN(const json tree, parse_json(text, name + ": header"));
+  DW_ASSIGN_OR_RETURN(const json tree, parse_json(without_padding(header), name + ": header"));
   if (!tree.is_object()) return invalid_argument(name + ": its header must be a JSON object");
   std::vector<Entry> entries;
   for (const auto& [key, value] : tree.items()) {
