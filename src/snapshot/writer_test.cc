@@ -100,9 +100,28 @@ TEST(Writer, FileSizeLimitLeavesTheOlderFile) {
   EXPECT_NE(read_bytes(path), older);
 }
 
+// A small file system over a folder, for as long as the object lives.
+class SmallDisk {
+ public:
+  explicit SmallDisk(std::string folder)
+      : folder_(std::move(folder)),
+        mounted_(::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=600k") == 0) {}
+  ~SmallDisk() {
+    if (mounted_) {
+      EXPECT_EQ(::umount(folder_.c_str()), 0);
+    }
+  }
+  bool is_mounted() const { return mounted_; }
+
+ private:
+  std::string folder_;
+  bool mounted_;
+};
+
 TEST(Writer, FullDiskLeavesTheOlderFile) {
   const TempFolder folder;
-  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=600k") != 0) {
+  const SmallDisk disk(folder.path());
+  if (!disk.is_mounted()) {
     GTEST_SKIP() << "a file system of its own cannot be mounted here";
   }
   const std::string path = folder / "s";
@@ -113,7 +132,6 @@ TEST(Writer, FullDiskLeavesTheOlderFile) {
   const auto written = write_snapshot(path, made.contents);
   EXPECT_EQ(written.status().code(), Code::kResourceExhausted) << written.status().message();
   expect_only_the_older(folder, path, older);
-  EXPECT_EQ(::umount(folder.path().c_str()), 0);
 }
 
 TEST(Writer, ReadOnlyFolderLeavesTheOlderFile) {
