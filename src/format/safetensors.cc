@@ -86,12 +86,13 @@ Result<Entry> read_entry(const std::string& name, const json& value, const std::
   return entry;
 }
 
-Status check_metadata(const json& metadata, const std::string& file) {
+Status read_metadata(const json& metadata, const std::string& file, std::map<std::string, std::string>* out) {
   const std::string place = file + ": \"__metadata__\"";
   if (!metadata.is_object()) return invalid_argument(place + " must be a JSON object");
   for (const auto& [key, value] : metadata.items()) {
     if (!value.is_string())
       return invalid_argument(place + " must map to strings; \"" + key.substr(0, 100) + "\" does not");
+    if (out != nullptr) out->emplace(key, value.get<std::string>());
   }
   return Status::ok();
 }
@@ -146,16 +147,26 @@ Result<std::string_view> header_of(std::span<const uint8_t> bytes, const std::st
   return std::string_view(reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<size_t>(length));
 }
 
+// Writers pad with spaces, some by many thousands: looked at eight at a time.
+std::string_view without_padding(std::string_view text) {
+  constexpr char kSpaces[] = "        ";
+  while (text.size() >= 8 && std::memcmp(text.data() + text.size() - 8, kSpaces, 8) == 0)
+    text.remove_suffix(8);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
 }  // namespace
 
-Result<std::vector<StoredTensor>> parse_safetensors(std::span<const uint8_t> bytes, const std::string& name) {
+Result<std::vector<StoredTensor>> parse_safetensors(std::span<const uint8_t> bytes, const std::string& name,
+                                                    std::map<std::string, std::string>* metadata) {
   DW_ASSIGN_OR_RETURN(const std::string_view header, header_of(bytes, name));
-  DW_ASSIGN_OR_RETURN(const json tree, parse_json(header, name + ": header"));
+  DW_ASSIGN_OR_RETURN(const json tree, parse_json(without_padding(header), name + ": header"));
   if (!tree.is_object()) return invalid_argument(name + ": its header must be a JSON object");
   std::vector<Entry> entries;
   for (const auto& [key, value] : tree.items()) {
     if (key == "__metadata__") {
-      DW_RETURN_IF_ERROR(check_metadata(value, name));
+      DW_RETURN_IF_ERROR(read_metadata(value, name, metadata));
       continue;
     }
     DW_ASSIGN_OR_RETURN(Entry entry, read_entry(key, value, name));

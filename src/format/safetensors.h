@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +28,10 @@ struct StoredTensor {
   std::span<const uint8_t> bytes;  // into the bytes given
 };
 
-// `name` stands for the file in messages. Tensors in the order of their data.
-Result<std::vector<StoredTensor>> parse_safetensors(std::span<const uint8_t> bytes, const std::string& name);
+// `name` stands for the file in messages. Tensors in the order of their data. `metadata`, if wanted, gets
+// what
+// "__metadata__" holds.
+Result<std::vector<StoredTensor>> parse_safetensors(std::span<const uint8_t> bytes, const std::string& name,
+                                                    std::map<std::string, std::string>* metadata = nullptr);
 
 }  // namespace driftwood::format
