@@ -56,5 +56,5 @@ uint64_t EXPORT(step)(void) {
 
 uint64_t EXPORT(steps_done)(void) { return counter; }
 
-// Recurses until the memory's stack is used up and the guest traps.
+// Recurses until a stack is used up and the guest traps.
 uint64_t EXPORT(overflow)(uint64_t seed) { return deep(1 << 30, seed); }
