@@ -78,11 +78,15 @@ Status GuestInstance::can_freeze() const {
   const std::string who = "actor '" + options_.actor_name + "'";
   const Status module = check_no_blockers(module_->name(), module_->report());
   if (!module.is_ok()) return module.with_context(who);
-  const std::vector<std::string> files = open_files();
-  if (files.empty()) return Status::ok();
-  std::string message = who + " cannot be frozen while these files are open:";
-  for (const std::string& file : files) message += " '" + file + "'";
-  return failed_precondition(std::move(message));
+  std::string message;
+  for (const std::string& file : open_files()) {
+    message += (message.empty() ? "" : ", ") + ("the file '" + file + "' is open");
+  }
+  for (const std::string& descriptor : wasi_->changed_descriptors()) {
+    message += (message.empty() ? "" : ", ") + (descriptor + " is not as it was at the start");
+  }
+  if (message.empty()) return Status::ok();
+  return failed_precondition(who + " cannot be frozen now: " + message);
 }
 
 Result<wasmtime_global_t> GuestInstance::exported_global(uint32_t index) {

@@ -238,6 +238,32 @@ TEST(RestoreRefuses, OpenFiles) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(RestoreRefuses, StandardStreamsAndFoldersThatAreNotAsAtTheStart) {
+  const std::string folder = testing::TempDir() + "dw_frozen_folder";
+  std::filesystem::create_directory(folder);
+  InstanceOptions options;
+  options.wasi.folders = {{"/home", folder, false}};
+  auto module = std::move(load_text(R"((module
+    (import "wasi_snapshot_preview1" "fd_close" (func $close (param i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_renumber" (func $move (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_fdstat_set_rights" (func $restrict (param i32 i64 i64) (result i32)))
+    (memory (export "memory") 1)
+    (func (export "close") (result i32) (call $close (i32.const 1)))
+    (func (export "move") (result i32) (call $move (i32.const 3) (i32.const 2)))
+    (func (export "restrict") (result i32) (call $restrict (i32.const 0) (i64.const 0) (i64.const 0)))))"))
+                    .value();
+  const std::pair<const char*, const char*> cases[] = {
+      {"close", "descriptor 1"}, {"move", "descriptor 2"}, {"restrict", "descriptor 0"}};
+  for (const auto& [change, named] : cases) {
+    auto guest = std::move(shared_runtime().instantiate(module, {}, options)).value();
+    ASSERT_TRUE(guest->can_freeze().is_ok()) << guest->can_freeze().to_string();
+    ASSERT_EQ(guest->call(change, {})->at(0), 0u) << change;
+    EXPECT_EQ(guest->can_freeze().code(), Code::kFailedPrecondition) << change;
+    EXPECT_TRUE(mentions(guest->can_freeze(), named)) << guest->can_freeze().message();
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(RestoreRefuses, GlobalsOfAnotherModule) {
   auto guest = fresh();
   const Frozen frozen(*guest);
