@@ -23,24 +23,24 @@ void print_log(actor::ActorId, int level, std::string_view text) {
 
 }  // namespace
 
-void add_host_flags(CLI::App* cmd, HostFlags* flags) {
-  add_engine_flags(cmd, &flags->engine);
-}
+void add_host_flags(CLI::App* cmd, HostFlags* flags) { add_engine_flags(cmd, &flags->engine); }
 
 Result<std::unique_ptr<ActorHost>> ActorHost::open(const HostFlags& flags) {
   std::unique_ptr<ActorHost> host(new ActorHost());
-  const bool without_model = flags.engine.model == "none" ||
-                             (flags.model_is_optional && flags.engine.model == EngineFlags().model &&
-                              !locate_model(flags.engine.model).is_ok());
+  const bool without_model =
+      flags.engine.model == "none" || (flags.model_is_optional && flags.engine.model == EngineFlags().model &&
+                                       !locate_model(flags.engine.model).is_ok());
   if (without_model) {
     DW_ASSIGN_OR_RETURN(host->opened_.device, open_device(flags.engine));
   } else {
     DW_ASSIGN_OR_RETURN(host->opened_, open_engine(flags.engine));
   }
   wasm::RuntimeOptions options;
-  if (const std::string cache = cache_folder(flags.engine); !cache.empty()) options.cache_dir = cache + "/modules";
+  if (const std::string cache = cache_folder(flags.engine); !cache.empty())
+    options.cache_dir = cache + "/modules";
   DW_ASSIGN_OR_RETURN(host->runtime_, wasm::Runtime::create(options));
-  host->system_ = actor::ActorSystem::create(host->runtime_, host->opened_.engine.get(), host->opened_.device.get(), {});
+  host->system_ =
+      actor::ActorSystem::create(host->runtime_, host->opened_.engine.get(), host->opened_.device.get(), {});
   return host;
 }
 
@@ -50,7 +50,8 @@ Result<std::shared_ptr<wasm::Module>> ActorHost::load_file(const std::string& pa
   return runtime_->load_file(path);
 }
 
-Result<std::shared_ptr<wasm::Module>> ActorHost::load_bytes(const std::string& name, std::span<const uint8_t> bytes) {
+Result<std::shared_ptr<wasm::Module>> ActorHost::load_bytes(const std::string& name,
+                                                            std::span<const uint8_t> bytes) {
   return runtime_->load(name, bytes);
 }
 

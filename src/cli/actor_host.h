@@ -1,5 +1,5 @@
-// Everything an actor needs around it, composed from flags: Wasm runtime, device, model, engine, actor system.
-// Shared by `run`, `chat` and `proof`.
+// Everything an actor needs around it, composed from flags: Wasm runtime, device, model, engine, actor
+// system. Shared by `run`, `chat` and `proof`.
 #pragma once
 
 #include <memory>

@@ -40,12 +40,13 @@ Status append_and_step(engine::Engine& engine, engine::SessionId session, std::s
   return engine.step(session);
 }
 
-// Tokens per second of a prompt of `count` tokens behind `depth` earlier ones (the llama-bench convention: random
-// tokens, logits of the last only).
+// Tokens per second of a prompt of `count` tokens behind `depth` earlier ones (the llama-bench convention:
+// random tokens, logits of the last only).
 Result<double> time_prompt(engine::Engine& engine, int64_t count, int64_t depth, uint64_t stream) {
   const int64_t vocab = engine.model().config.vocab_size;
   DW_ASSIGN_OR_RETURN(const engine::SessionId session, engine.open({}));
-  if (depth > 0) DW_RETURN_IF_ERROR(append_and_step(engine, session, random_tokens(depth, vocab, stream + 1000)));
+  if (depth > 0)
+    DW_RETURN_IF_ERROR(append_and_step(engine, session, random_tokens(depth, vocab, stream + 1000)));
   const std::vector<int32_t> ids = random_tokens(count, vocab, stream);
   const Clock::time_point start = Clock::now();
   DW_RETURN_IF_ERROR(append_and_step(engine, session, ids));
@@ -54,11 +55,13 @@ Result<double> time_prompt(engine::Engine& engine, int64_t count, int64_t depth,
   return static_cast<double>(count) / seconds;
 }
 
-// Tokens per second one at a time, from an empty context or behind `depth` tokens (no sampling, random tokens).
+// Tokens per second one at a time, from an empty context or behind `depth` tokens (no sampling, random
+// tokens).
 Result<double> time_generate(engine::Engine& engine, int64_t count, int64_t depth, uint64_t stream) {
   const int64_t vocab = engine.model().config.vocab_size;
   DW_ASSIGN_OR_RETURN(const engine::SessionId session, engine.open({}));
-  if (depth > 0) DW_RETURN_IF_ERROR(append_and_step(engine, session, random_tokens(depth, vocab, stream + 1000)));
+  if (depth > 0)
+    DW_RETURN_IF_ERROR(append_and_step(engine, session, random_tokens(depth, vocab, stream + 1000)));
   const std::vector<int32_t> ids = random_tokens(count, vocab, stream);
   const Clock::time_point start = Clock::now();
   for (const int32_t& id : ids) DW_RETURN_IF_ERROR(append_and_step(engine, session, std::span(&id, 1)));
@@ -82,7 +85,8 @@ struct Series {
   }
 };
 
-// Bytes of the file's tensors that one decoded token reads: all, less an embedding table that is not the head.
+// Bytes of the file's tensors that one decoded token reads: all, less an embedding table that is not the
+// head.
 int64_t bytes_per_token(const engine::LoadedModel& model) {
   int64_t bytes = model.checkpoint->total_tensor_bytes();
   if (model.config.tied_head) return bytes;
@@ -122,7 +126,8 @@ Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const S
     std::printf("%s\n", out.dump(2).c_str());
     return Status::ok();
   }
-  std::printf("%s on %s, %s\n", flags.engine.model.c_str(), info.description.c_str(), info.numerics_id.c_str());
+  std::printf("%s on %s, %s\n", flags.engine.model.c_str(), info.description.c_str(),
+              info.numerics_id.c_str());
   std::printf("  prompt %5lld   %10.1f tok/s   spread %4.1f %%\n", static_cast<long long>(flags.prompt),
               prompt.median(), 100 * prompt.spread());
   std::printf("  generate %3lld   %10.1f tok/s   spread %4.1f %%   %.1f GB/s of %.1f MB weights\n",
@@ -158,13 +163,22 @@ void add_bench(CLI::App& app, Action* action) {
   cmd->footer(
       "The llama-bench convention: random tokens, `--prompt` in one go, `--generate` one by one; medians of\n"
       "--repeat runs after one that is not counted.\n"
-      "Example: driftwood bench --model smollm2-135m --prompt 512 --generate 128 --threads 2 --repeat 5 --json");
+      "Example: driftwood bench --model smollm2-135m --prompt 512 --generate 128 --threads 2 --repeat 5 "
+      "--json");
   auto flags = std::make_shared<BenchFlags>();
   add_engine_flags(cmd, &flags->engine);
-  cmd->add_option("--prompt", flags->prompt, "Prompt tokens; 0: none")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  cmd->add_option("--generate", flags->generate, "Generated tokens; 0: none")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  cmd->add_option("--depth", flags->depth, "Tokens already in the context")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  cmd->add_option("--repeat", flags->repeat, "Counted runs")->check(CLI::Range(1, 1000))->capture_default_str();
+  cmd->add_option("--prompt", flags->prompt, "Prompt tokens; 0: none")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  cmd->add_option("--generate", flags->generate, "Generated tokens; 0: none")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  cmd->add_option("--depth", flags->depth, "Tokens already in the context")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  cmd->add_option("--repeat", flags->repeat, "Counted runs")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   cmd->add_flag("--json", flags->json, "Print JSON");
   cmd->callback([=] { *action = [=] { return run_bench(*flags); }; });
 }

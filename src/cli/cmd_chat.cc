@@ -1,7 +1,7 @@
+#include <unistd.h>
 #include <cstdio>
 #include <iostream>
 #include <sstream>
-#include <unistd.h>
 
 #include "cli/actor_host.h"
 #include "cli/command.h"
@@ -46,7 +46,8 @@ std::vector<uint8_t> actor_config(const ChatFlags& flags) {
 
 Status run_chat(const ChatFlags& flags) {
   DW_ASSIGN_OR_RETURN(const auto host, ActorHost::open(flags.host));
-  if (host->opened().model == nullptr) return failed_precondition("chat needs a model: --model none has nobody to talk to");
+  if (host->opened().model == nullptr)
+    return failed_precondition("chat needs a model: --model none has nobody to talk to");
   if (host->opened().model->tokenizer == nullptr) {
     return failed_precondition(flags.host.engine.model + " has no tokenizer, so it cannot chat");
   }
@@ -87,12 +88,18 @@ void add_chat(CLI::App& app, Action* action) {
   flags->host.model_is_optional = false;
   add_host_flags(cmd, &flags->host);
   cmd->add_option("--system", flags->system, "System prompt");
-  cmd->add_option("--max-tokens", flags->max_tokens, "Most tokens of an answer")->check(CLI::PositiveNumber)->capture_default_str();
-  cmd->add_option("--temperature", flags->temperature, "0: always the best token")->check(CLI::NonNegativeNumber)->capture_default_str();
+  cmd->add_option("--max-tokens", flags->max_tokens, "Most tokens of an answer")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  cmd->add_option("--temperature", flags->temperature, "0: always the best token")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   cmd->add_option("--top-k", flags->top_k, "0: off")->check(CLI::NonNegativeNumber)->capture_default_str();
   cmd->add_option("--top-p", flags->top_p, "1: off")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   cmd->add_option("--min-p", flags->min_p, "0: off")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  cmd->add_option("--repetition-penalty", flags->repetition_penalty, "1: off")->check(CLI::PositiveNumber)->capture_default_str();
+  cmd->add_option("--repetition-penalty", flags->repetition_penalty, "1: off")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   cmd->add_option("--presence-penalty", flags->presence_penalty, "0: off")->capture_default_str();
   cmd->add_option("--frequency-penalty", flags->frequency_penalty, "0: off")->capture_default_str();
   cmd->add_option("--seed", flags->seed, "Seed of the draws")->capture_default_str();

@@ -8,7 +8,8 @@ namespace {
 
 std::string words_of(const CLI::App& app) {
   std::string words;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) words += sub->get_name() + " ";
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    words += sub->get_name() + " ";
   return words;
 }
 
@@ -26,8 +27,10 @@ void print_bash(const CLI::App& app) {
     std::printf("    %s) COMPREPLY=($(compgen -f -W '%s' -- \"$cur\"));;\n", sub->get_name().c_str(),
                 options_of(*sub).c_str());
   }
-  std::printf("    *) COMPREPLY=($(compgen -W '%s' -- \"$cur\"));;\n  esac\n}\ncomplete -o filenames -F _driftwood driftwood\n",
-              (words_of(app) + options_of(app)).c_str());
+  std::printf(
+      "    *) COMPREPLY=($(compgen -W '%s' -- \"$cur\"));;\n  esac\n}\ncomplete -o filenames -F _driftwood "
+      "driftwood\n",
+      (words_of(app) + options_of(app)).c_str());
 }
 
 void print_fish(const CLI::App& app) {
@@ -36,8 +39,8 @@ void print_fish(const CLI::App& app) {
                 sub->get_description().c_str());
     for (const CLI::Option* option : sub->get_options()) {
       for (const std::string& name : option->get_lnames()) {
-        std::printf("complete -c driftwood -n '__fish_seen_subcommand_from %s' -l %s\n", sub->get_name().c_str(),
-                    name.c_str());
+        std::printf("complete -c driftwood -n '__fish_seen_subcommand_from %s' -l %s\n",
+                    sub->get_name().c_str(), name.c_str());
       }
     }
   }
@@ -49,7 +52,9 @@ void add_completion(CLI::App& app, Action* action) {
   CLI::App* cmd = app.add_subcommand("completion", "Print a shell completion script");
   cmd->footer("Example: driftwood completion bash > ~/.local/share/bash-completion/completions/driftwood");
   auto shell = std::make_shared<std::string>();
-  cmd->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  cmd->add_option("shell", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   const CLI::App* root = &app;
   cmd->callback([=] {
     *action = [=]() -> Status {

@@ -39,9 +39,11 @@ Status run_logits(const LogitsFlags& flags) {
 }  // namespace
 
 void add_logits(CLI::App& app, Action* action) {
-  CLI::App* cmd = app.add_subcommand("logits", "Logits of every position of a token sequence, as a safetensors file");
+  CLI::App* cmd =
+      app.add_subcommand("logits", "Logits of every position of a token sequence, as a safetensors file");
   cmd->footer(
-      "Writes `logits` [T,V] f32 and, with --greedy N, `greedy` [N] i64. Needs no tokenizer. The bytes do not\n"
+      "Writes `logits` [T,V] f32 and, with --greedy N, `greedy` [N] i64. Needs no tokenizer. The bytes do "
+      "not\n"
       "depend on --threads, --chunk, --beside or DRIFTWOOD_CPU.\n"
       "Example: driftwood logits --model smollm2-135m --ids 1,2,3 --out logits.safetensors --greedy 8");
   auto flags = std::make_shared<LogitsFlags>();
@@ -52,7 +54,8 @@ void add_logits(CLI::App& app, Action* action) {
   source->require_option(1);
   cmd->add_option("--out", flags->out, "Output file")->required();
   cmd->add_option("--greedy", flags->greedy, "Tokens to continue greedily")->check(CLI::Range(0, 1 << 20));
-  cmd->add_option("--chunk", flags->chunk, "Prompt tokens per step; 0: all at once")->check(CLI::Range(0, 1 << 20));
+  cmd->add_option("--chunk", flags->chunk, "Prompt tokens per step; 0: all at once")
+      ->check(CLI::Range(0, 1 << 20));
   cmd->add_option("--beside", flags->beside, "Other sessions stepping in the same batches")
       ->check(CLI::Range(0, 64));
   cmd->callback([=] { *action = [=] { return run_logits(*flags); }; });

@@ -18,7 +18,8 @@ void add_models(CLI::App& app, Action* action) {
       if (*json) {
         nlohmann::ordered_json out = nlohmann::ordered_json::array();
         for (const KnownModel& m : models) {
-          out.push_back({{"name", m.name}, {"path", m.path}, {"origin", m.origin}, {"size_bytes", m.size_bytes}});
+          out.push_back(
+              {{"name", m.name}, {"path", m.path}, {"origin", m.origin}, {"size_bytes", m.size_bytes}});
         }
         std::printf("%s\n", out.dump(2).c_str());
         return Status::ok();

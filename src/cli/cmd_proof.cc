@@ -16,7 +16,8 @@ struct ProofFlags {
 
 const char* yes_no(bool value) { return value ? "yes" : "NO"; }
 
-void print_json(const MemoryProof& m, const std::optional<ModelProof>& model, const device::DeviceInfo& info) {
+void print_json(const MemoryProof& m, const std::optional<ModelProof>& model,
+                const device::DeviceInfo& info) {
   nlohmann::ordered_json out = {
       {"region_equals_wasm", m.region_equals_wasm},
       {"region_equals_device", m.region_equals_device},
@@ -45,7 +46,8 @@ void print_json(const MemoryProof& m, const std::optional<ModelProof>& model, co
 }
 
 // The prototype's figures are those it published for Apple Silicon with Metal; "-": not published.
-void print_table(const MemoryProof& m, const std::optional<ModelProof>& model, const device::DeviceInfo& info) {
+void print_table(const MemoryProof& m, const std::optional<ModelProof>& model,
+                 const device::DeviceInfo& info) {
   const auto row = [](const char* what, const std::string& ours, const char* prototype) {
     std::printf("  %-58s %14s   %s\n", what, ours.c_str(), prototype);
   };
@@ -97,7 +99,8 @@ Status run_proof(const ProofFlags& flags) {
 }  // namespace
 
 void add_proof(CLI::App& app, Action* action) {
-  CLI::App* cmd = app.add_subcommand("proof", "Show that guest, CPU and device work on the same bytes, and the cost");
+  CLI::App* cmd =
+      app.add_subcommand("proof", "Show that guest, CPU and device work on the same bytes, and the cost");
   cmd->footer("Example: driftwood proof --model smollm2-135m --json");
   auto flags = std::make_shared<ProofFlags>();
   add_host_flags(cmd, &flags->host);

@@ -52,7 +52,8 @@ Result<actor::ActorOptions> actor_options(const RunFlags& flags) {
   options.wasi.args.insert(options.wasi.args.end(), flags.args.begin(), flags.args.end());
   for (const std::string& pair : flags.env) {
     const size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0) return invalid_argument("--env needs NAME=VALUE, got '" + pair + "'");
+    if (equals == std::string::npos || equals == 0)
+      return invalid_argument("--env needs NAME=VALUE, got '" + pair + "'");
     options.wasi.env.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
   }
   for (const std::string& dir : flags.dirs) {
@@ -80,9 +81,12 @@ Status run_actor(const RunFlags& flags) {
   DW_ASSIGN_OR_RETURN(const auto module, host->load_file(flags.module));
   if (!module->report().snapshot_blockers.empty()) {
     std::string reasons;
-    for (const std::string& r : module->report().snapshot_blockers) reasons += (reasons.empty() ? "" : "; ") + r;
-    if (flags.require_snapshot) return failed_precondition(flags.module + " cannot be snapshotted: " + reasons);
-    if (!flags.quiet) std::fprintf(stderr, "note: %s cannot be snapshotted: %s\n", flags.module.c_str(), reasons.c_str());
+    for (const std::string& r : module->report().snapshot_blockers)
+      reasons += (reasons.empty() ? "" : "; ") + r;
+    if (flags.require_snapshot)
+      return failed_precondition(flags.module + " cannot be snapshotted: " + reasons);
+    if (!flags.quiet)
+      std::fprintf(stderr, "note: %s cannot be snapshotted: %s\n", flags.module.c_str(), reasons.c_str());
   }
   DW_ASSIGN_OR_RETURN(actor::ActorOptions options, actor_options(flags));
   DW_ASSIGN_OR_RETURN(const actor::ActorId id, host->spawn(flags.name, module, std::move(options)));
@@ -101,7 +105,8 @@ Status run_actor(const RunFlags& flags) {
 void add_run(CLI::App& app, Action* action) {
   CLI::App* cmd = app.add_subcommand("run", "Run an actor: a WebAssembly module, sandboxed");
   cmd->footer(
-      "What the actor emits, replies and prints goes to standard output; its log to standard error. A guest may\n"
+      "What the actor emits, replies and prints goes to standard output; its log to standard error. A guest "
+      "may\n"
       "use nothing of this machine unless granted: folders with --dir, variables with --env.\n"
       "Examples: driftwood run build/release/guests/gemm.wasm\n"
       "          driftwood run chat.wasm --model smollm2-135m --message 'Hello' --message 'And now?'");
@@ -116,8 +121,12 @@ void add_run(CLI::App& app, Action* action) {
   cmd->add_option("--env", flags->env, "Grant an environment variable NAME=VALUE");
   cmd->add_option("--dir", flags->dirs, "Grant a folder GUEST=HOST, read-only unless :rw is added");
   cmd->add_option("--seed", flags->seed, "Seed of the guest's random numbers")->capture_default_str();
-  cmd->add_option("--memory-mb", flags->memory_mb, "Most linear memory, MiB")->check(CLI::Range(1, 4096))->capture_default_str();
-  cmd->add_option("--deadline-ms", flags->deadline_ms, "Most guest time of one handler; 0: none")->check(CLI::Range(0, 86400000))->capture_default_str();
+  cmd->add_option("--memory-mb", flags->memory_mb, "Most linear memory, MiB")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  cmd->add_option("--deadline-ms", flags->deadline_ms, "Most guest time of one handler; 0: none")
+      ->check(CLI::Range(0, 86400000))
+      ->capture_default_str();
   cmd->add_flag("--require-snapshot", flags->require_snapshot, "Refuse a module that cannot be snapshotted");
   cmd->add_flag("--quiet", flags->quiet, "No notes on standard error");
   cmd->callback([=] { *action = [=] { return run_actor(*flags); }; });

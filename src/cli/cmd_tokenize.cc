@@ -26,7 +26,8 @@ Result<json> tokenize_line(const text::Tokenizer& tokenizer, const json& in) {
   text::EncodeOptions options;
   options.parse_special = in.value("parse_special", false);
   options.add_special = in.value("add_special", false);
-  DW_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer.encode(in["text"].get<std::string>(), options));
+  DW_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                      tokenizer.encode(in["text"].get<std::string>(), options));
   return json{{"ids", ids}};
 }
 
@@ -79,7 +80,8 @@ Status run_tokenize(const TokenizeFlags& flags) {
 void add_tokenize(CLI::App& app, Action* action) {
   CLI::App* cmd = app.add_subcommand("tokenize", "Text to token ids and back, from standard input");
   cmd->footer(
-      "With --jsonl each input line is {\"text\", \"parse_special\", \"add_special\"} and each output line {\"ids\"};\n"
+      "With --jsonl each input line is {\"text\", \"parse_special\", \"add_special\"} and each output line "
+      "{\"ids\"};\n"
       "with --detokenize it is the other way round. Without --jsonl the whole input is one text.\n"
       "Example: echo '{\"text\":\"Hello\"}' | driftwood tokenize --model smollm2-135m --jsonl");
   auto flags = std::make_shared<TokenizeFlags>();
@@ -88,7 +90,8 @@ void add_tokenize(CLI::App& app, Action* action) {
       ->capture_default_str();
   cmd->add_flag("--jsonl", flags->jsonl, "One JSON object a line, in and out");
   cmd->add_flag("--detokenize", flags->detokenize, "Ids to text");
-  cmd->add_flag("--parse-special", flags->parse_special, "Special tokens written in the text become their ids");
+  cmd->add_flag("--parse-special", flags->parse_special,
+                "Special tokens written in the text become their ids");
   cmd->add_flag("--add-special", flags->add_special, "Add the model's begin and end tokens");
   cmd->callback([=] { *action = [=] { return run_tokenize(*flags); }; });
 }

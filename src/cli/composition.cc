@@ -19,8 +19,10 @@ const device::Registry& registry() {
     const auto add = [&r](device::Registry::Entry entry) {
       DW_CHECK(r.add(std::move(entry)).is_ok(), "a device is registered twice");
     };
-    add({"cpu", "this machine's processor", [](const device::DeviceOptions& o) -> Result<std::unique_ptr<device::Device>> {
-           DW_ASSIGN_OR_RETURN(std::unique_ptr<device::CpuDevice> cpu, device::CpuDevice::create({o.threads, o.isa}));
+    add({"cpu", "this machine's processor",
+         [](const device::DeviceOptions& o) -> Result<std::unique_ptr<device::Device>> {
+           DW_ASSIGN_OR_RETURN(std::unique_ptr<device::CpuDevice> cpu,
+                               device::CpuDevice::create({o.threads, o.isa}));
            return std::unique_ptr<device::Device>(std::move(cpu));
          }});
     add({"null", "no backend: shows what an unsupported device answers", [](const device::DeviceOptions&) {
@@ -34,8 +36,11 @@ const device::Registry& registry() {
 }  // namespace
 
 void add_device_flags(CLI::App* cmd, EngineFlags* flags) {
-  cmd->add_option("--device", flags->device, "Device: cpu")->envname("DRIFTWOOD_DEVICE")->capture_default_str();
-  cmd->add_option("--isa", flags->isa, "Force an instruction set: ref, avx2 or avx512")->envname("DRIFTWOOD_CPU");
+  cmd->add_option("--device", flags->device, "Device: cpu")
+      ->envname("DRIFTWOOD_DEVICE")
+      ->capture_default_str();
+  cmd->add_option("--isa", flags->isa, "Force an instruction set: ref, avx2 or avx512")
+      ->envname("DRIFTWOOD_CPU");
   cmd->add_option("--threads", flags->threads, "Worker threads; 0: one per physical core")
       ->envname("DRIFTWOOD_THREADS")
       ->check(CLI::Range(0, 255))

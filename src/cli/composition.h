@@ -16,11 +16,11 @@ namespace driftwood::cli {
 struct EngineFlags {
   std::string model = "smollm2-135m";
   std::string device = "cpu";
-  std::string isa;            // empty: DRIFTWOOD_CPU or the best there is
-  int threads = 0;            // 0: physical cores
+  std::string isa;  // empty: DRIFTWOOD_CPU or the best there is
+  int threads = 0;  // 0: physical cores
   std::string kv = "f16";
   int64_t max_context = 0;
-  bool no_cache = false;      // neither packed weights nor compiled modules on disk
+  bool no_cache = false;  // neither packed weights nor compiled modules on disk
 };
 
 // Declaration order is destruction order reversed: the engine goes first, the device last.

@@ -35,7 +35,9 @@ class Companions {
     stop_.store(true);
     for (std::thread& t : threads_) t.join();
   }
-  Status status() const { return failed_.load() ? internal_error("a companion session failed") : Status::ok(); }
+  Status status() const {
+    return failed_.load() ? internal_error("a companion session failed") : Status::ok();
+  }
 
  private:
   void keep_stepping(engine::Engine& engine, std::vector<int32_t> ids, int which) {
@@ -65,7 +67,8 @@ Status run_prompt(engine::Engine& engine, engine::SessionId session, const Logit
   const int64_t vocab = result->vocab_size;
   const int64_t total = static_cast<int64_t>(request.ids.size());
   const engine::LogitsSink sink = [&](int64_t position, std::span<const float> row) {
-    std::memcpy(result->logits.data() + position * vocab, row.data(), static_cast<size_t>(vocab) * sizeof(float));
+    std::memcpy(result->logits.data() + position * vocab, row.data(),
+                static_cast<size_t>(vocab) * sizeof(float));
   };
   const int64_t piece = request.chunk > 0 ? request.chunk : total;
   for (int64_t at = 0; at < total; at += piece) {
@@ -116,7 +119,8 @@ Result<std::vector<int32_t>> read_ids(const std::string& file_and_tensor) {
   const std::string name = file_and_tensor.substr(colon + 1);
   DW_ASSIGN_OR_RETURN(const auto file, os::MappedFile::open(path));
   DW_ASSIGN_OR_RETURN(const auto tensors, format::parse_safetensors(file->bytes(), path));
-  const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
+  const auto tensor =
+      std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
   if (tensor == tensors.end()) return not_found(path + ": no tensor '" + name + "'");
   if (tensor->shape.size() != 1 || tensor->shape[0] == 0) {
     return invalid_argument(path + ": tensor '" + name + "' must have one dimension and not be empty");
@@ -166,10 +170,12 @@ Result<LogitsResult> compute_logits(engine::Engine& engine, const LogitsRequest&
 Status write_logits(const std::string& path, const LogitsResult& result, const std::string& numerics_id) {
   const int64_t rows = static_cast<int64_t>(result.logits.size()) / result.vocab_size;
   std::vector<format::OutputTensor> tensors;
-  tensors.push_back({"logits", DType::kF32, {rows, result.vocab_size},
-                     std::as_bytes(std::span(result.logits))});
+  tensors.push_back(
+      {"logits", DType::kF32, {rows, result.vocab_size}, std::as_bytes(std::span(result.logits))});
   if (!result.greedy.empty()) {
-    tensors.push_back({"greedy", DType::kI64, {static_cast<int64_t>(result.greedy.size())},
+    tensors.push_back({"greedy",
+                       DType::kI64,
+                       {static_cast<int64_t>(result.greedy.size())},
                        std::as_bytes(std::span(result.greedy))});
   }
   return format::write_safetensors(path, tensors, {{"numerics_id", numerics_id}});

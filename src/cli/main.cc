@@ -1,6 +1,6 @@
 // driftwood: the program. The composition root: the only place that names concrete backends.
-#include <cstdio>
 #include <unistd.h>
+#include <cstdio>
 
 #include "base/code_table.h"
 #include "cli/command.h"
@@ -9,7 +9,8 @@ namespace driftwood::cli {
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app("driftwood: WebAssembly actors that drive language models, on memory shared with the accelerator");
+  CLI::App app(
+      "driftwood: WebAssembly actors that drive language models, on memory shared with the accelerator");
   app.name("driftwood");
   app.require_subcommand(1);
   app.set_version_flag("--version", "driftwood " DW_VERSION);

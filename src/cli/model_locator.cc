@@ -96,9 +96,10 @@ Result<std::string> locate_model(const std::string& name) {
   }
   std::string known;
   for (const KnownModel& model : models) known += (known.empty() ? "" : ", ") + model.name;
-  return not_found("no model '" + name + "': not a path, and not among the known names (" +
-                   (known.empty() ? "none yet" : known) +
-                   "). `make run` fetches the default model smollm2-135m; `driftwood models` lists what there is");
+  return not_found(
+      "no model '" + name + "': not a path, and not among the known names (" +
+      (known.empty() ? "none yet" : known) +
+      "). `make run` fetches the default model smollm2-135m; `driftwood models` lists what there is");
 }
 
 }  // namespace driftwood::cli

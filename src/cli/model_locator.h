@@ -1,4 +1,5 @@
-// Where models are: a path, a Hugging Face folder or cache name ("org/name"), or a short name ("smollm2-135m").
+// Where models are: a path, a Hugging Face folder or cache name ("org/name"), or a short name
+// ("smollm2-135m").
 #pragma once
 
 #include <string>
@@ -12,10 +13,10 @@ namespace driftwood::cli {
 std::string cache_root();
 
 struct KnownModel {
-  std::string name;         // what --model takes
+  std::string name;  // what --model takes
   std::string path;
-  std::string origin;       // "driftwood cache" or "hugging face cache"
-  int64_t size_bytes = 0;   // of the files
+  std::string origin;      // "driftwood cache" or "hugging face cache"
+  int64_t size_bytes = 0;  // of the files
 };
 
 // Models found on this machine, by name.

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kSide = 128;           // of the matrices
+constexpr int kSide = 128;  // of the matrices
 constexpr int kGemmRepeats = 201;
 constexpr int kCalls = 2'000'000;
 constexpr int64_t kBufferRows = 4096;  // 16 MiB as rows of 1,024 floats
@@ -50,8 +50,8 @@ Status measure_residency(actor::SoloGuest& guest, device::Device& device, uint8_
   const std::unique_ptr<device::Stream> stream = device.make_stream();
   // Everything is touched once before measuring, so that only the buffers themselves can differ.
   DW_RETURN_IF_ERROR(call(guest, "probe_touch", {1}).status());
-  DW_RETURN_IF_ERROR(device.ops().softmax(*stream, {1, kBufferWidth, reinterpret_cast<float*>(buffer),
-                                                    reinterpret_cast<float*>(buffer)}));
+  DW_RETURN_IF_ERROR(device.ops().softmax(
+      *stream, {1, kBufferWidth, reinterpret_cast<float*>(buffer), reinterpret_cast<float*>(buffer)}));
   DW_ASSIGN_OR_RETURN(double before, resident_mb());
   DW_ASSIGN_OR_RETURN(before, resident_mb());
   DW_ASSIGN_OR_RETURN(uint8_t* const shared, device.register_host(buffer, bytes));

@@ -104,9 +104,11 @@ Result<double> guest_share_us(ActorHost& host) {
   DW_ASSIGN_OR_RETURN(const auto guest,
                       actor::SoloGuest::create(host.runtime(), module, "tokens", {}, nullptr, nullptr));
   using wasm::ValueType;
-  DW_ASSIGN_OR_RETURN(const int handle,
-                      guest->instance().resolve("dw_on_token", {{ValueType::kI64, ValueType::kI32, ValueType::kI32, ValueType::kI64},
-                                                                {ValueType::kI32}}));
+  DW_ASSIGN_OR_RETURN(
+      const int handle,
+      guest->instance().resolve(
+          "dw_on_token",
+          {{ValueType::kI64, ValueType::kI32, ValueType::kI32, ValueType::kI64}, {ValueType::kI32}}));
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < kGuestCalls; ++i) {
     const uint64_t args[4] = {1, 0, static_cast<uint64_t>(i), static_cast<uint64_t>(i)};
@@ -150,7 +152,8 @@ Result<ModelProof> prove_model(ActorHost& host) {
     DW_ASSIGN_OR_RETURN(const Run guest, guests->run(prompt));
     // The guest stops at an end token, which it does not report.
     const size_t n = std::min(native.tokens.size(), guest.tokens.size());
-    proof.same_tokens = proof.same_tokens && n > 1 && std::equal(guest.tokens.begin(), guest.tokens.end(), native.tokens.begin());
+    proof.same_tokens = proof.same_tokens && n > 1 &&
+                        std::equal(guest.tokens.begin(), guest.tokens.end(), native.tokens.begin());
     if (round == 0) continue;
     native.add_intervals(&native_ms);
     guest.add_intervals(&guest_ms);
