@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef __APPLE__
@@ -12,13 +13,16 @@
 
 #include <string>
 
+#include "os/os_error.h"
+
 namespace driftwood::os {
 namespace {
 
 Status map_error(const char* what, size_t bytes, int error) {
   std::string message = std::string(what) + " of " + std::to_string(bytes) + " bytes: " + strerror(error);
   if (error == ENOMEM) {
-    return resource_exhausted(message + " (out of memory, of address space or of mappings: see vm.max_map_count)");
+    return resource_exhausted(message +
+                              " (out of memory, of address space or of mappings: see vm.max_map_count)");
   }
   return internal_error(std::move(message));
 }
@@ -42,8 +46,30 @@ Result<uint8_t*> reserve_address_space(size_t bytes) {
 
 Status commit_pages(uint8_t* address, size_t bytes) {
   if (bytes == 0) return Status::ok();
-  if (mprotect(address, bytes, PROT_READ | PROT_WRITE) != 0) return map_error("committing memory", bytes, errno);
+  if (mprotect(address, bytes, PROT_READ | PROT_WRITE) != 0)
+    return map_error("committing memory", bytes, errno);
   return Status::ok();
+}
+
+Status map_private_file(uint8_t* address, size_t bytes, int fd, uint64_t offset) {
+  if (bytes == 0) return Status::ok();
+  struct stat info;
+  if (fstat(fd, &info) != 0) return errno_status(errno, "image file, descriptor " + std::to_string(fd));
+  if (!S_ISREG(info.st_mode)) return invalid_argument("image file: only a regular file can be mapped");
+  const uint64_t size = static_cast<uint64_t>(info.st_size);
+  if (offset > size || bytes > size - offset) {
+    return data_loss("image file has " + std::to_string(size) + " bytes, the image needs " +
+                     std::to_string(bytes) + " from offset " + std::to_string(offset));
+  }
+  int flags = MAP_PRIVATE | MAP_FIXED;
+#ifdef MAP_NORESERVE
+  flags |= MAP_NORESERVE;
+#endif
+  if (mmap(address, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset)) != MAP_FAILED) {
+    return Status::ok();
+  }
+  if (errno == ENOMEM) return map_error("mapping an image file", bytes, errno);
+  return errno_status(errno, "mapping an image file");
 }
 
 void release_address_space(uint8_t* address, size_t bytes) {
@@ -57,7 +83,8 @@ void release_address_space(uint8_t* address, size_t bytes) {
 Result<ProcessMemory> process_memory() {
   task_vm_info_data_t info;
   mach_msg_type_number_t count = TASK_VM_INFO_COUNT;
-  if (task_info(mach_task_self(), TASK_VM_INFO, reinterpret_cast<task_info_t>(&info), &count) != KERN_SUCCESS) {
+  if (task_info(mach_task_self(), TASK_VM_INFO, reinterpret_cast<task_info_t>(&info), &count) !=
+      KERN_SUCCESS) {
     return unavailable("task_info(TASK_VM_INFO) failed");
   }
   return ProcessMemory{static_cast<size_t>(info.resident_size), static_cast<size_t>(info.internal)};

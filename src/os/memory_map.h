@@ -18,6 +18,11 @@ size_t page_bytes();
 Result<uint8_t*> reserve_address_space(size_t bytes);
 // Makes [address, address + bytes) of a reservation readable and writable; fresh pages read as zero.
 Status commit_pages(uint8_t* address, size_t bytes);
+// Puts `bytes` of the regular file `fd` from `offset` on at `address`, inside a reservation: readable and
+// writable, copy-on-write (the file never changes). The descriptor is not kept. data_loss if the file is
+// shorter. The file must stay as it is while it is mapped: cutting it ends the process at the next touch
+// (SIGBUS), rewriting it shows through every page that was not written.
+Status map_private_file(uint8_t* address, size_t bytes, int fd, uint64_t offset);
 // Gives a whole reservation back.
 void release_address_space(uint8_t* address, size_t bytes);
 

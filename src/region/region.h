@@ -1,14 +1,19 @@
-// Region: page-aligned, mmap-backed memory that guest, CPU and device address by the same pointer (DESIGN 4.1).
+// Region: page-aligned, mmap-backed memory that guest, CPU and device address by the same pointer
+// (DESIGN 4.1).
 //
-// A region reserves address space (PROT_NONE), commits it from the front by mprotect, and never moves. It owns
-// the mapping; everybody else borrows. Device registrations are undone before it is unmapped. Committed bytes
-// are zero until written. Sizes here are bytes and multiples of the OS page; a Wasm page (64 KiB) is not one.
-// Threads: one thread at a time grows it; bytes may be used by any thread while the region lives.
+// A region reserves address space (PROT_NONE), commits it from the front by mprotect, and never moves. It
+// owns the mapping; everybody else borrows. Device registrations are undone before it is unmapped. Committed
+// bytes are zero until written. Sizes here are bytes and multiples of the OS page; a Wasm page (64 KiB) is
+// not one. A region on a file begins with that file's pages, copy-on-write: they come in when touched, and
+// the file never changes. Such a region must not be registered with a device as a whole (registering copies
+// every page). Threads: one thread at a time grows it; bytes may be used by any thread while the region
+// lives.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/status.h"
 
@@ -16,10 +21,35 @@ namespace driftwood::region {
 
 size_t os_page_bytes();
 
+// Bytes of a regular file that a region begins with. The descriptor stays the caller's and may be closed once
+// the region is made. The file must be immutable from then on (os/memory_map.h says what happens otherwise).
+struct FileImage {
+  int fd = -1;
+  uint64_t offset = 0;  // a multiple of kImageAlignment
+  size_t length = 0;    // a multiple of the OS page
+};
+inline constexpr uint64_t kImageAlignment = 65536;
+
+// Bytes of a region, whole OS pages.
+struct ByteRange {
+  size_t offset = 0;
+  size_t length = 0;
+  bool operator==(const ByteRange&) const = default;
+};
+
+// How dirty pages are found: asking for private pages (Linux 6.7), reading the page map (Linux), or comparing
+// with the base. kBest takes the first that this system has.
+enum class DirtySource : uint8_t { kBest, kScan, kPageMap, kCompare };
+
 class Region {
  public:
   // Reserves `reserve_bytes` followed by `guard_bytes` that are never accessible; commits `commit_bytes`.
-  static Result<std::unique_ptr<Region>> create(size_t reserve_bytes, size_t guard_bytes, size_t commit_bytes);
+  static Result<std::unique_ptr<Region>> create(size_t reserve_bytes, size_t guard_bytes,
+                                                size_t commit_bytes);
+  // The same, beginning with `image`; the committed bytes after it (commit_bytes >= image.length) are zero.
+  // invalid_argument names a bad size or offset, data_loss a file that is shorter than the image.
+  static Result<std::unique_ptr<Region>> create_on_file(const FileImage& image, size_t reserve_bytes,
+                                                        size_t guard_bytes, size_t commit_bytes);
   ~Region();
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
@@ -27,6 +57,7 @@ class Region {
   uint8_t* base() const { return base_; }
   size_t committed_bytes() const { return committed_; }
   size_t reserved_bytes() const { return reserved_; }
+  size_t image_bytes() const { return image_; }  // of them the file's; 0 for a region that began empty
 
   // Makes the first `bytes` usable; never shrinks, never moves. out_of_range past the reservation.
   Status commit(size_t bytes);
@@ -36,12 +67,21 @@ class Region {
     return offset <= committed_ && length <= committed_ - offset;
   }
 
+  // What differs from the base, in ascending order, neighbours joined: the file's pages that were written,
+  // and pages after them that were written since they were zero. A device's writes count like any other. A
+  // page that was written with what it held counts with kScan and kPageMap, not with kCompare. Comparing
+  // needs `base` (the image again, under any descriptor); unimplemented if the system can't tell and there is
+  // none. Nobody may write meanwhile.
+  Result<std::vector<ByteRange>> dirty_pages(DirtySource source = DirtySource::kBest,
+                                             const FileImage* base = nullptr) const;
+
  private:
   Region(uint8_t* base, size_t reserved, size_t guard) : base_(base), reserved_(reserved), guard_(guard) {}
   uint8_t* base_;
   size_t reserved_;
   size_t guard_;
   size_t committed_ = 0;
+  size_t image_ = 0;
 };
 
 // Resident bytes of this process, from the operating system (figures for proofs and tests).

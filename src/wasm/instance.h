@@ -24,7 +24,12 @@ namespace driftwood::wasm {
 class GuestInstance final : public Instance {
  public:
   static Result<std::unique_ptr<Instance>> create(std::shared_ptr<CompiledModule> module,
-                                                  std::span<const HostImport> imports, InstanceOptions options);
+                                                  std::span<const HostImport> imports,
+                                                  InstanceOptions options);
+  static Result<std::unique_ptr<Instance>> restore(std::shared_ptr<CompiledModule> module,
+                                                   std::span<const HostImport> imports,
+                                                   InstanceOptions options, const MemoryImage& image,
+                                                   std::span<const GlobalValue> globals);
   ~GuestInstance() override;
 
   Result<std::vector<uint64_t>> call(std::string_view export_name, std::span<const uint64_t> args) override;
@@ -42,6 +47,9 @@ class GuestInstance final : public Instance {
   void rearm_deadline() override;
   void interrupt() override { interrupted_.store(true, std::memory_order_release); }
   std::vector<std::string> open_files() const override { return wasi_->open_files(); }
+  Status can_freeze() const override;
+  Result<std::vector<GlobalValue>> globals() override;
+  Status set_globals(std::span<const GlobalValue> values) override;
 
   // Wasmtime's own idea of the memory, for the proof that it is the region.
   uint8_t* wasmtime_memory_base() override;
@@ -59,9 +67,13 @@ class GuestInstance final : public Instance {
 
   GuestInstance(std::shared_ptr<CompiledModule> module, InstanceOptions options);
   Status start(std::span<const HostImport> imports);
+  Status start_from(std::span<const HostImport> imports, const MemoryImage& image,
+                    std::span<const GlobalValue> globals);
+  Status prepare(std::span<const HostImport> imports);
   void make_store();
-  Status instantiate();
+  Status instantiate(const MemoryImage* image);
   Status run_start_functions();
+  Result<wasmtime_global_t> exported_global(uint32_t index);
   Result<int> resolve_any(std::string_view export_name);
   Status usable() const;
   void arm_deadline();
@@ -94,6 +106,7 @@ class GuestInstance final : public Instance {
 };
 
 // The closure of every host function: env is a BoundImport, the store's data is the GuestInstance.
-wasm_trap_t* call_host_function(void* env, wasmtime_caller_t* caller, wasmtime_val_raw_t* slots, size_t slot_count);
+wasm_trap_t* call_host_function(void* env, wasmtime_caller_t* caller, wasmtime_val_raw_t* slots,
+                                size_t slot_count);
 
 }  // namespace driftwood::wasm

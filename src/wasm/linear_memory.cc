@@ -21,13 +21,27 @@ wasmtime_error_t* grow_memory(void* env, size_t size_bytes) {
 
 void delete_memory(void* env) { delete static_cast<LinearMemory*>(env); }
 
-// Sizes are bytes and multiples of the Wasm page, hence of the OS page. The reservation and the guard are what
-// lets compiled code leave out bounds checks: never less than asked for.
-wasmtime_error_t* new_memory(void*, const wasm_memorytype_t*, size_t minimum, size_t /*maximum*/, size_t reserved,
-                             size_t guard, wasmtime_linear_memory_t* out) {
+Result<std::unique_ptr<region::Region>> make_region(const MemoryImage* image, size_t minimum, size_t reserved,
+                                                    size_t guard) {
+  if (image == nullptr) return region::Region::create(std::max(reserved, minimum), guard, minimum);
+  // Wasmtime takes the size that get_memory tells: no memory.grow is needed to get from the minimum to the
+  // image.
+  const uint64_t memory_bytes = std::max(image->length_bytes, image->memory_bytes);
+  DW_CHECK(memory_bytes >= minimum, "an image below the module's minimum");
+  return region::Region::create_on_file({image->fd, image->file_offset, image->length_bytes},
+                                        std::max(reserved, minimum), guard, memory_bytes);
+}
+
+// Sizes are bytes and multiples of the Wasm page, hence of the OS page. The reservation and the guard are
+// what lets compiled code leave out bounds checks: never less than asked for.
+wasmtime_error_t* new_memory(void*, const wasm_memorytype_t*, size_t minimum, size_t /*maximum*/,
+                             size_t reserved, size_t guard, wasmtime_linear_memory_t* out) {
   if (open_claim == nullptr) return wasmtime_error_new("memory made outside of an instantiation");
-  auto region = region::Region::create(std::max(reserved, minimum), guard, minimum);
-  if (!region.is_ok()) return wasmtime_error_new(region.status().message().c_str());
+  auto region = make_region(open_claim->image(), minimum, reserved, guard);
+  if (!region.is_ok()) {
+    open_claim->set_status(region.status());
+    return wasmtime_error_new(region.status().message().c_str());
+  }
   auto* memory = new LinearMemory{std::move(*region)};
   open_claim->set_memory(memory);
   *out = wasmtime_linear_memory_t{memory, get_memory, grow_memory, delete_memory};
@@ -36,7 +50,7 @@ wasmtime_error_t* new_memory(void*, const wasm_memorytype_t*, size_t minimum, si
 
 }  // namespace
 
-MemoryClaim::MemoryClaim() {
+MemoryClaim::MemoryClaim(const MemoryImage* image) : image_(image) {
   DW_CHECK(open_claim == nullptr, "an instantiation inside an instantiation");
   open_claim = this;
 }

@@ -38,10 +38,16 @@ class WasmtimeRuntime final : public Runtime {
 
   Result<std::shared_ptr<Module>> load(std::string name, std::span<const uint8_t> bytes) override;
   Result<std::shared_ptr<Module>> load_file(const std::string& path) override;
-  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<Module> module, std::span<const HostImport> imports,
+  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<Module> module,
+                                                std::span<const HostImport> imports,
                                                 InstanceOptions options) override;
+  Result<std::unique_ptr<Instance>> restore(std::shared_ptr<Module> module,
+                                            std::span<const HostImport> imports, InstanceOptions options,
+                                            const MemoryImage& image,
+                                            std::span<const GlobalValue> globals) override;
 
  private:
+  std::shared_ptr<CompiledModule> own(std::shared_ptr<Module> module) const;
   Result<std::shared_ptr<Module>> load_binary(std::string name, std::span<const uint8_t> bytes);
   Result<wasmtime_module_t*> compile(const std::string& name, std::span<const uint8_t> bytes);
 
@@ -51,8 +57,8 @@ class WasmtimeRuntime final : public Runtime {
 
 Result<std::shared_ptr<Module>> WasmtimeRuntime::load(std::string name, std::span<const uint8_t> bytes) {
   if (bytes.size() > kMaxModuleBytes) {
-    return resource_exhausted("module '" + name + "' has " + std::to_string(bytes.size()) + " bytes, the limit is " +
-                              std::to_string(kMaxModuleBytes));
+    return resource_exhausted("module '" + name + "' has " + std::to_string(bytes.size()) +
+                              " bytes, the limit is " + std::to_string(kMaxModuleBytes));
   }
   if (!looks_like_text(bytes)) return load_binary(std::move(name), bytes);
   wasm_byte_vec_t binary;
@@ -64,7 +70,8 @@ Result<std::shared_ptr<Module>> WasmtimeRuntime::load(std::string name, std::spa
   return module;
 }
 
-Result<std::shared_ptr<Module>> WasmtimeRuntime::load_binary(std::string name, std::span<const uint8_t> bytes) {
+Result<std::shared_ptr<Module>> WasmtimeRuntime::load_binary(std::string name,
+                                                             std::span<const uint8_t> bytes) {
   BridgeBuffer rewritten;
   BridgeBuffer report_json;
   BridgeBuffer problem;
@@ -73,7 +80,8 @@ Result<std::shared_ptr<Module>> WasmtimeRuntime::load_binary(std::string name, s
   if (status != DWB_OK) {
     std::string message = "module '" + name + "': " + std::string(problem.text());
     if (status == DWB_UNSUPPORTED) return unimplemented(std::move(message));
-    return status == DWB_INVALID_ARGUMENT ? invalid_argument(std::move(message)) : internal_error(std::move(message));
+    return status == DWB_INVALID_ARGUMENT ? invalid_argument(std::move(message))
+                                          : internal_error(std::move(message));
   }
   DW_ASSIGN_OR_RETURN(ParsedReport report, parse_module_report(report_json.text()));
   const ModuleCache::Key key = cache_.key(rewritten.bytes());
@@ -104,9 +112,20 @@ Result<std::shared_ptr<Module>> WasmtimeRuntime::load_file(const std::string& pa
 Result<std::unique_ptr<Instance>> WasmtimeRuntime::instantiate(std::shared_ptr<Module> module,
                                                                std::span<const HostImport> imports,
                                                                InstanceOptions options) {
+  return GuestInstance::create(own(std::move(module)), imports, std::move(options));
+}
+
+Result<std::unique_ptr<Instance>> WasmtimeRuntime::restore(std::shared_ptr<Module> module,
+                                                           std::span<const HostImport> imports,
+                                                           InstanceOptions options, const MemoryImage& image,
+                                                           std::span<const GlobalValue> globals) {
+  return GuestInstance::restore(own(std::move(module)), imports, std::move(options), image, globals);
+}
+
+std::shared_ptr<CompiledModule> WasmtimeRuntime::own(std::shared_ptr<Module> module) const {
   auto compiled = std::dynamic_pointer_cast<CompiledModule>(std::move(module));
   DW_CHECK(compiled != nullptr && compiled->engine() == engine_, "a module of another runtime");
-  return GuestInstance::create(std::move(compiled), imports, std::move(options));
+  return compiled;
 }
 
 }  // namespace

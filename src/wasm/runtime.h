@@ -1,5 +1,5 @@
-// The Wasm runtime: one Wasmtime engine per process, modules rewritten at load, one store per instance, linear
-// memory on a Region (DESIGN 4.1, 4.5).
+// The Wasm runtime: one Wasmtime engine per process, modules rewritten at load, one store per instance,
+// linear memory on a Region (DESIGN 4.1, 4.5).
 //
 // Runtime is shared and thread-safe. A Module is immutable and shared. An Instance belongs to one thread at a
 // time. wasm knows nothing of inference: host calls come in through HostModule.
@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "region/region.h"
+#include "wasm/frozen_state.h"
 
 namespace driftwood::wasm {
 
@@ -39,8 +40,8 @@ class CallContext {
   virtual void* user() = 0;  // InstanceOptions::user
 };
 
-// Host function: args in and results out are raw 64-bit slots, args[i] of the i-th parameter; results[0] is the
-// result. Called on the instance's thread. Must not throw. After trap() its results are ignored.
+// Host function: args in and results out are raw 64-bit slots, args[i] of the i-th parameter; results[0] is
+// the result. Called on the instance's thread. Must not throw. After trap() its results are ignored.
 using HostFunction = void (*)(CallContext&, const uint64_t* args, uint64_t* results);
 
 struct HostImport {
@@ -51,18 +52,18 @@ struct HostImport {
 };
 
 struct RuntimeOptions {
-  std::string cache_dir;  // precompiled modules, keyed by hash; empty: none
+  std::string cache_dir;                       // precompiled modules, keyed by hash; empty: none
   std::chrono::milliseconds epoch_period{10};  // granularity of CPU deadlines
-  bool require_deterministic = true;  // NaN canonicalisation, deterministic relaxed SIMD
+  bool require_deterministic = true;           // NaN canonicalisation, deterministic relaxed SIMD
 };
 
 // What was found out about a module when it was loaded.
 struct ModuleReport {
   std::vector<std::string> snapshot_blockers;  // empty: an instance can be frozen
   std::vector<std::string> notes;
-  std::vector<std::string> exports;            // exported function names
-  std::string hash_hex;                        // BLAKE3 of the original bytes (text format: of its binary form)
-  bool from_cache = false;                     // compiled code came from the cache
+  std::vector<std::string> exports;  // exported function names
+  std::string hash_hex;              // BLAKE3 of the original bytes (text format: of its binary form)
+  bool from_cache = false;           // compiled code came from the cache
 };
 
 class Module {
@@ -85,12 +86,12 @@ struct WasiOptions {
   std::vector<Folder> folders;
   std::function<void(std::string_view)> stdout_sink;
   std::function<void(std::string_view)> stderr_sink;
-  std::function<uint64_t(uint32_t clock_id)> clock_ns;          // default: real clocks
-  std::function<void(std::span<uint8_t>)> random_bytes;         // default: the operating system
+  std::function<uint64_t(uint32_t clock_id)> clock_ns;   // default: real clocks
+  std::function<void(std::span<uint8_t>)> random_bytes;  // default: the operating system
 };
 
 struct InstanceOptions {
-  std::string actor_name = "actor";    // named in every message
+  std::string actor_name = "actor";  // named in every message
   uint64_t max_memory_bytes = 256u << 20;
   uint32_t max_table_elements = 100000;
   std::chrono::milliseconds call_deadline{5000};  // per guest call; 0: none
@@ -105,9 +106,10 @@ class Instance {
   virtual ~Instance() = default;
 
   // Calls an export with raw slots. Errors: not_found (no such export), invalid_argument (signature),
-  // aborted (trap; message: actor, function, cause, first frames), deadline_exceeded, cancelled (interrupt()),
-  // failed_precondition (dead, or called from inside one of its own host calls).
-  virtual Result<std::vector<uint64_t>> call(std::string_view export_name, std::span<const uint64_t> args) = 0;
+  // aborted (trap; message: actor, function, cause, first frames), deadline_exceeded, cancelled
+  // (interrupt()), failed_precondition (dead, or called from inside one of its own host calls).
+  virtual Result<std::vector<uint64_t>> call(std::string_view export_name,
+                                             std::span<const uint64_t> args) = 0;
   // A resolved export, for calls in a hot loop: no lookup, no allocation. Valid while the instance lives.
   virtual Result<int> resolve(std::string_view export_name, const Signature& signature) = 0;
   virtual Status call_resolved(int handle, std::span<const uint64_t> args, std::span<uint64_t> results) = 0;
@@ -119,12 +121,14 @@ class Instance {
   // Host pointer of [offset, offset + length) within the current size, or null. Overflow-safe.
   virtual uint8_t* bytes(uint64_t offset, uint64_t length) = 0;
 
-  // The base of linear memory as Wasmtime reports it: equal to memory().base(), which proofs and tests compare.
+  // The base of linear memory as Wasmtime reports it: equal to memory().base(), which proofs and tests
+  // compare.
   virtual uint8_t* wasmtime_memory_base() = 0;
 
   virtual bool alive() const = 0;
   virtual const std::string& actor_name() const = 0;
-  virtual int exit_code() const = 0;  // after proc_exit; -1 before. proc_exit(0) out of a call without results is ok
+  virtual int exit_code()
+      const = 0;  // after proc_exit; -1 before. proc_exit(0) out of a call without results is ok
 
   // For host functions that take long (a model's step): the running call's deadline starts anew.
   virtual void rearm_deadline() = 0;
@@ -133,6 +137,15 @@ class Instance {
   virtual void interrupt() = 0;
   // Guest paths of the files the guest has open through WASI: while there are any it cannot be frozen.
   virtual std::vector<std::string> open_files() const = 0;
+
+  // Ok at a rest point of a guest that can be frozen; else failed_precondition with every reason.
+  virtual Status can_freeze() const = 0;
+  // Every mutable global of the module, by ascending index. Only between calls: failed_precondition if the
+  // instance is dead or in a call. unimplemented if a global holds a reference (a snapshot blocker, then).
+  virtual Result<std::vector<GlobalValue>> globals() = 0;
+  // Sets them all: invalid_argument names what is missing, unknown, of another type or there twice, and
+  // nothing is set then.
+  virtual Status set_globals(std::span<const GlobalValue> values) = 0;
 };
 
 class Runtime {
@@ -144,12 +157,24 @@ class Runtime {
   virtual Result<std::shared_ptr<Module>> load(std::string name, std::span<const uint8_t> bytes) = 0;
   virtual Result<std::shared_ptr<Module>> load_file(const std::string& path) = 0;
 
-  // Instantiates with these imports plus WASI, runs __dw_init then _initialize (reactor) if exported. A command
-  // (_start) is not started here. Errors: not_found or invalid_argument name the missing or mismatched import,
-  // resource_exhausted the limit that the module's own sizes exceed, aborted and deadline_exceeded the start-up.
+  // Instantiates with these imports plus WASI, runs __dw_init then _initialize (reactor) if exported. A
+  // command
+  // (_start) is not started here. Errors: not_found or invalid_argument name the missing or mismatched
+  // import, resource_exhausted the limit that the module's own sizes exceed, aborted and deadline_exceeded
+  // the start-up.
   virtual Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<Module> module,
                                                         std::span<const HostImport> imports,
                                                         InstanceOptions options) = 0;
+
+  // An instance that goes on from a rest point: memory is `image`, mapped copy-on-write whatever its size,
+  // globals are `globals`. No code of the guest runs and no data segment is copied. Errors beside
+  // instantiate's: failed_precondition if the module has snapshot blockers (named), invalid_argument for
+  // globals or sizes that are not this module's, resource_exhausted for a memory above max_memory_bytes,
+  // data_loss if the file is too short.
+  virtual Result<std::unique_ptr<Instance>> restore(std::shared_ptr<Module> module,
+                                                    std::span<const HostImport> imports,
+                                                    InstanceOptions options, const MemoryImage& image,
+                                                    std::span<const GlobalValue> globals) = 0;
 };
 
 }  // namespace driftwood::wasm

@@ -1,10 +1,13 @@
-// What a boundary crossing, an instance and a second load cost.
+// What a boundary crossing, an instance, a second load and a restore cost.
 #include <benchmark/benchmark.h>
-
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "wasm/runtime.h"
 
@@ -43,7 +46,8 @@ std::shared_ptr<Runtime> runtime_in(const std::string& cache_dir) {
 }
 
 std::shared_ptr<Module> load(Runtime& runtime, const std::string& text) {
-  return std::move(runtime.load("bench.wat", {reinterpret_cast<const uint8_t*>(text.data()), text.size()})).value();
+  return std::move(runtime.load("bench.wat", {reinterpret_cast<const uint8_t*>(text.data()), text.size()}))
+      .value();
 }
 
 // One iteration is one host call of `name`'s loop.
@@ -56,8 +60,9 @@ void host_call(benchmark::State& state, const char* name) {
   constexpr uint64_t kCalls = 10'000'000;
   const uint64_t args[] = {kCalls};
   for (auto _ : state) benchmark::DoNotOptimize(instance->call(name, args).is_ok());
-  state.counters["per_call"] = benchmark::Counter(static_cast<double>(kCalls) * static_cast<double>(state.iterations()),
-                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_call"] =
+      benchmark::Counter(static_cast<double>(kCalls) * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK_CAPTURE(host_call, empty, "loop_empty")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(host_call, add, "loop_add")->Unit(benchmark::kMillisecond);
@@ -68,12 +73,13 @@ void call_resolved(benchmark::State& state) {
   auto instance = std::move(runtime->instantiate(module, imports(), {})).value();
   const bool plain = state.range(0) == 0;
   const auto i32 = ValueType::kI32;
-  const int handle = plain ? *instance->resolve("nothing", {})
-                           : *instance->resolve("four", {{i32, i32, i32, i32}, {i32}});
+  const int handle =
+      plain ? *instance->resolve("nothing", {}) : *instance->resolve("four", {{i32, i32, i32, i32}, {i32}});
   const uint64_t args[] = {1, 2, 3, 4};
   uint64_t results[] = {0};
   for (auto _ : state) {
-    const Status status = instance->call_resolved(handle, std::span(args, plain ? 0 : 4), std::span(results, plain ? 0 : 1));
+    const Status status =
+        instance->call_resolved(handle, std::span(args, plain ? 0 : 4), std::span(results, plain ? 0 : 1));
     benchmark::DoNotOptimize(status.is_ok());
   }
 }
@@ -91,7 +97,8 @@ BENCHMARK(instantiate)->Unit(benchmark::kMicrosecond);
 
 // A guest file named by DRIFTWOOD_BENCH_WASM, or the small one above.
 void second_load(benchmark::State& state) {
-  const std::string folder = std::filesystem::temp_directory_path() / ("dw_bench_cache." + std::to_string(getpid()));
+  const std::string folder =
+      std::filesystem::temp_directory_path() / ("dw_bench_cache." + std::to_string(getpid()));
   const char* file = getenv("DRIFTWOOD_BENCH_WASM");
   const auto load_it = [&](Runtime& runtime) {
     return file != nullptr ? std::move(runtime.load_file(file)).value() : load(runtime, kGuest);
@@ -107,6 +114,100 @@ void second_load(benchmark::State& state) {
   std::filesystem::remove_all(folder);
 }
 BENCHMARK(second_load)->Unit(benchmark::kMillisecond);
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// A guest with a memory of so many MiB, frozen in a file of its own (all bytes set, from offset 0).
+class FrozenGuest {
+ public:
+  explicit FrozenGuest(size_t mib)
+      : path_(std::filesystem::temp_directory_path() / ("dw_bench_frozen." + std::to_string(getpid()))) {
+    const std::string pages = std::to_string(mib * kMiB / 65536);
+    module_ = load(*runtime_, "(module (memory (export \"memory\") " + pages + R"()
+      (global $sum (mut i32) (i32.const 1))
+      (data (i32.const 64) "some data")
+      (func (export "touch") (result i32)
+        (global.set $sum (i32.add (global.get $sum) (i32.load (i32.const 64))))
+        (i32.store (i32.const 4096) (global.get $sum))
+        (global.get $sum))))");
+    options_.max_memory_bytes = mib * kMiB;
+    auto guest = std::move(runtime_->instantiate(module_, {}, options_)).value();
+    std::fill_n(guest->memory().base(), guest->memory_bytes(), uint8_t{0x5a});
+    globals_ = std::move(guest->globals()).value();
+    bytes_ = guest->memory_bytes();
+    const int fd = open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    for (uint64_t at = 0; at < bytes_; at += kMiB) {
+      const ssize_t wrote = pwrite(fd, guest->memory().base() + at, kMiB, static_cast<off_t>(at));
+      DW_CHECK(wrote == static_cast<ssize_t>(kMiB), "writing the benchmark's image");
+    }
+    fsync(fd);
+    close(fd);
+  }
+  ~FrozenGuest() { std::filesystem::remove(path_); }
+
+  std::unique_ptr<Instance> restore() {
+    const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    auto guest = runtime_->restore(module_, {}, options_, MemoryImage{fd, 0, bytes_, 0}, globals_);
+    close(fd);
+    return std::move(guest).value();
+  }
+
+ private:
+  std::string path_;
+  std::shared_ptr<Runtime> runtime_ = runtime_in("");
+  std::shared_ptr<Module> module_;
+  InstanceOptions options_;
+  std::vector<GlobalValue> globals_;
+  uint64_t bytes_ = 0;
+};
+
+// Times what `work` does alone, `after` is not counted; the counter is the median in microseconds.
+template <typename Work, typename After>
+void time_each(benchmark::State& state, Work work, After after) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> us;
+  for (auto _ : state) {
+    const auto begin = Clock::now();
+    work();
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    after();
+    state.SetIterationTime(seconds);
+    us.push_back(seconds * 1e6);
+  }
+  std::nth_element(us.begin(), us.begin() + static_cast<ptrdiff_t>(us.size() / 2), us.end());
+  state.counters["median_us"] = us[us.size() / 2];
+}
+
+// From a file that is not open to the return of the first call; module loaded, page cache warm.
+void restore(benchmark::State& state) {
+  FrozenGuest frozen(static_cast<size_t>(state.range(0)));
+  std::unique_ptr<Instance> guest;
+  time_each(
+      state,
+      [&] {
+        guest = frozen.restore();
+        benchmark::DoNotOptimize(guest->call("touch", {}).is_ok());
+      },
+      [&] { guest.reset(); });
+}
+BENCHMARK(restore)->Arg(1)->Arg(16)->Arg(256)->Iterations(2001)->UseManualTime()->Unit(
+    benchmark::kMicrosecond);
+
+// Finding the dirty pages of a restored guest that wrote one page of a hundred.
+void dirty_pages(benchmark::State& state) {
+  FrozenGuest frozen(static_cast<size_t>(state.range(0)));
+  const std::unique_ptr<Instance> guest = frozen.restore();
+  const size_t page = region::os_page_bytes();
+  for (uint64_t at = 0; at < guest->memory_bytes(); at += 100 * page) guest->memory().base()[at] = 1;
+  time_each(state, [&] { benchmark::DoNotOptimize(guest->memory().dirty_pages().is_ok()); }, [] {});
+}
+BENCHMARK(dirty_pages)
+    ->Arg(1)
+    ->Arg(16)
+    ->Arg(256)
+    ->Iterations(201)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace driftwood::wasm

@@ -23,6 +23,8 @@ WasiState::WasiState(const WasiOptions& options) : options_(options), started_ns
 Result<std::unique_ptr<WasiState>> WasiState::create(const WasiOptions& options) {
   std::unique_ptr<WasiState> state(new WasiState(options));
   for (const WasiOptions::Folder& folder : options.folders) DW_RETURN_IF_ERROR(state->grant(folder));
+  for (const WasiDescriptor& descriptor : state->descriptors_)
+    state->at_start_.push_back(standing(descriptor));
   return state;
 }
 
@@ -40,7 +42,8 @@ Status WasiState::grant(const WasiOptions::Folder& folder) {
   descriptor.inheriting = allowed;
   descriptor.guest_path = folder.guest_path;
   uint32_t fd = 0;
-  if (insert(std::move(descriptor), &fd) != Errno::kSuccess) return resource_exhausted("too many granted folders");
+  if (insert(std::move(descriptor), &fd) != Errno::kSuccess)
+    return resource_exhausted("too many granted folders");
   return Status::ok();
 }
 
@@ -89,6 +92,24 @@ std::vector<std::string> WasiState::open_files() const {
     if (outside) paths.push_back(descriptor.guest_path);
   }
   return paths;
+}
+
+WasiState::Standing WasiState::standing(const WasiDescriptor& descriptor) {
+  return {descriptor.kind, descriptor.flags, descriptor.rights, descriptor.inheriting, descriptor.guest_path};
+}
+
+std::vector<std::string> WasiState::changed_descriptors() const {
+  std::vector<std::string> changed;
+  for (size_t i = 0; i < descriptors_.size(); ++i) {
+    const WasiDescriptor& now = descriptors_[i];
+    const bool as_before = i < at_start_.size()
+                               ? standing(now) == at_start_[i]
+                               : now.kind == WasiDescriptor::Kind::kClosed ||
+                                     now.kind == WasiDescriptor::Kind::kFile ||
+                                     (now.kind == WasiDescriptor::Kind::kFolder && !now.granted);
+    if (!as_before) changed.push_back("descriptor " + std::to_string(i));
+  }
+  return changed;
 }
 
 }  // namespace driftwood::wasm

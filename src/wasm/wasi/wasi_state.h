@@ -1,8 +1,8 @@
 // WasiState: what one instance has of the outside: its descriptors, arguments, environment, clocks, random.
 //
-// Descriptors 0, 1, 2 are an empty stdin and the two sinks; granted folders follow from 3, as wasi-libc expects.
-// A folder's rights are those of its grant for ever; a file's are at most its folder's. Owned by the instance
-// and used on its thread.
+// Descriptors 0, 1, 2 are an empty stdin and the two sinks; granted folders follow from 3, as wasi-libc
+// expects. A folder's rights are those of its grant for ever; a file's are at most its folder's. Owned by the
+// instance and used on its thread.
 #pragma once
 
 #include <cstdint>
@@ -53,14 +53,29 @@ class WasiState {
   const std::vector<std::string>& environment() const { return environment_; }
 
   std::vector<std::string> open_files() const;
+  // What is not as it was at the start, beside open files: standard streams and granted folders that were
+  // closed, moved or restricted, as "descriptor 1". A restored instance would have them back.
+  std::vector<std::string> changed_descriptors() const;
 
  private:
+  // What of a descriptor a guest can change.
+  struct Standing {
+    WasiDescriptor::Kind kind;
+    uint16_t flags;
+    uint64_t rights;
+    uint64_t inheriting;
+    std::string guest_path;
+    bool operator==(const Standing&) const = default;
+  };
+  static Standing standing(const WasiDescriptor& descriptor);
+
   explicit WasiState(const WasiOptions& options);
   Status grant(const WasiOptions::Folder& folder);
 
   const WasiOptions& options_;  // the instance's own copy
   std::vector<std::string> environment_;
   std::vector<WasiDescriptor> descriptors_;
+  std::vector<Standing> at_start_;
   uint64_t started_ns_;
 };
 
