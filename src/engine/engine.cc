@@ -192,6 +192,12 @@ Result<std::vector<int32_t>> EngineImpl::tokens(SessionId id) {
   return session->tokens;
 }
 
+Result<int64_t> EngineImpl::rows_computed(SessionId id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  DW_ASSIGN_OR_RETURN(Session* const session, idle(id));
+  return session->rows_computed;
+}
+
 Result<std::span<const float>> EngineImpl::logits(SessionId id) {
   std::lock_guard<std::mutex> lock(mutex_);
   DW_ASSIGN_OR_RETURN(Session* const session, idle(id));

@@ -80,6 +80,9 @@ class Engine {
   virtual Result<int64_t> length(SessionId session) = 0;    // appended tokens
   virtual Result<int64_t> computed(SessionId session) = 0;  // of them, in KV
   virtual Result<std::vector<int32_t>> tokens(SessionId session) = 0;
+  // Tokens whose layers ran for this very session: neither its parent's before a fork, nor what thaw()
+  // brought.
+  virtual Result<int64_t> rows_computed(SessionId session) = 0;
 
   // Computes all pending tokens; blocks. failed_precondition if there are none and no logits either.
   virtual Status step(SessionId session, const LogitsSink* all_rows = nullptr) = 0;

@@ -45,6 +45,7 @@ class EngineImpl final : public Engine {
   Result<int64_t> length(SessionId session) override;
   Result<int64_t> computed(SessionId session) override;
   Result<std::vector<int32_t>> tokens(SessionId session) override;
+  Result<int64_t> rows_computed(SessionId session) override;
   Status step(SessionId session, const LogitsSink* all_rows) override;
   Result<std::span<const float>> logits(SessionId session) override;
   Result<int32_t> sample(SessionId session, std::span<const uint64_t> allowed) override;

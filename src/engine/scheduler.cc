@@ -157,6 +157,7 @@ void EngineImpl::settle(const Status& status, const Session* me) {
       continue;
     }
     session->computed += piece.tokens;
+    session->rows_computed += piece.tokens;
     if (session->pending() == 0) finish(session, Status::ok(), me);
   }
 }
