@@ -15,5 +15,7 @@ for bench in wasm_bench actor_bench sampler_bench ops_bench; do
   echo "== $bench"
   "$build/bench/$bench" --benchmark_min_time=0.1
 done
+echo "== freeze_bench"
+DRIFTWOOD_SMOLLM2=$(tools/fetch_model.sh) "$build/bench/freeze_bench" --benchmark_min_time=0.1
 echo "== matmul_bench"
 "$build/bench/matmul_bench"

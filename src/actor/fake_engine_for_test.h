@@ -111,6 +111,17 @@ class FakeEngine final : public engine::Engine {
     const std::lock_guard lock(mutex_);
     return sessions_.at(id).sampling;
   }
+  Result<int64_t> rows_computed(engine::SessionId id) override {
+    const std::lock_guard lock(mutex_);
+    return sessions_.at(id).computed;
+  }
+  engine::SessionIdentity identity(int64_t) const override { return {}; }
+  Result<engine::FrozenSession> freeze(engine::SessionId) override {
+    return unimplemented("this engine freezes no sessions");
+  }
+  Result<engine::SessionId> thaw(const engine::FrozenSession&) override {
+    return unimplemented("this engine thaws no sessions");
+  }
   engine::EngineStats stats() const override { return {}; }
   int64_t max_context() const override { return kContext; }
   size_t open_sessions() const {

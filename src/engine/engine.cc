@@ -67,7 +67,9 @@ EngineImpl::EngineImpl(std::shared_ptr<LoadedModel> model, device::Device* devic
     : model_(std::move(model)),
       device_(device),
       max_context_(max_context),
-      pool_(std::move(pool)),
+      share_(std::make_shared<KvShare>(std::move(pool))),
+      mutex_(share_->mutex),
+      pool_(share_->pool.get()),
       runner_(std::move(runner)) {
   constexpr size_t kExpectedSessions = 64;
   queue_.reserve(kExpectedSessions);
@@ -78,7 +80,8 @@ EngineImpl::EngineImpl(std::shared_ptr<LoadedModel> model, device::Device* devic
 
 EngineImpl::~EngineImpl() {
   DW_CHECK(!leading_, "an engine goes only after every call to it has returned");
-  for (auto& [id, session] : sessions_) session->table.clear(pool_.get());
+  std::lock_guard<std::mutex> lock(mutex_);  // frozen sessions may go at this moment
+  for (auto& [id, session] : sessions_) session->table.clear(pool_);
 }
 
 Result<Session*> EngineImpl::idle(SessionId id) const {
@@ -125,7 +128,7 @@ Result<SessionId> EngineImpl::fork(SessionId id, uint64_t stream) {
   child->inv_freq = parent->inv_freq;
   child->logits = parent->logits;
   child->has_logits = parent->has_logits;
-  child->table.fork_from(pool_.get(), parent->table, parent->computed);
+  child->table.fork_from(pool_, parent->table, parent->computed);
   sessions_.emplace(next_id_, std::move(child));
   return next_id_++;
 }
@@ -133,7 +136,7 @@ Result<SessionId> EngineImpl::fork(SessionId id, uint64_t stream) {
 Status EngineImpl::close(SessionId id) {
   std::lock_guard<std::mutex> lock(mutex_);
   DW_ASSIGN_OR_RETURN(Session* const session, idle(id));
-  session->table.clear(pool_.get());
+  session->table.clear(pool_);
   sessions_.erase(id);
   return Status::ok();
 }
@@ -166,7 +169,7 @@ Status EngineImpl::truncate(SessionId id, int64_t length) {
   }
   session->tokens.resize(static_cast<size_t>(length));
   session->computed = std::min(session->computed, length);
-  session->table.truncate(pool_.get(), session->computed);
+  session->table.truncate(pool_, session->computed);
   session->has_logits = false;
   return Status::ok();
 }
@@ -187,6 +190,12 @@ Result<std::vector<int32_t>> EngineImpl::tokens(SessionId id) {
   std::lock_guard<std::mutex> lock(mutex_);
   DW_ASSIGN_OR_RETURN(Session* const session, idle(id));
   return session->tokens;
+}
+
+Result<int64_t> EngineImpl::rows_computed(SessionId id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  DW_ASSIGN_OR_RETURN(Session* const session, idle(id));
+  return session->rows_computed;
 }
 
 Result<std::span<const float>> EngineImpl::logits(SessionId id) {

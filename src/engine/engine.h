@@ -21,6 +21,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "device/device.h"
+#include "engine/frozen_session.h"
 #include "engine/loaded_model.h"
 #include "sampler/sampler.h"
 
@@ -52,7 +53,7 @@ struct EngineStats {
   int64_t graph_runs = 0;
   int64_t rows_computed = 0;  // tokens whose layers ran: proves that nothing was computed twice
   int64_t rows_for_logits = 0;
-  int64_t kv_blocks_in_use = 0;
+  int64_t kv_blocks_in_use = 0;  // by sessions and by what freeze() handed out
   int64_t kv_block_bytes = 0;
 };
 
@@ -79,6 +80,9 @@ class Engine {
   virtual Result<int64_t> length(SessionId session) = 0;    // appended tokens
   virtual Result<int64_t> computed(SessionId session) = 0;  // of them, in KV
   virtual Result<std::vector<int32_t>> tokens(SessionId session) = 0;
+  // Tokens whose layers ran for this very session: neither its parent's before a fork, nor what thaw()
+  // brought.
+  virtual Result<int64_t> rows_computed(SessionId session) = 0;
 
   // Computes all pending tokens; blocks. failed_precondition if there are none and no logits either.
   virtual Status step(SessionId session, const LogitsSink* all_rows = nullptr) = 0;
@@ -88,6 +92,17 @@ class Engine {
   virtual Result<int32_t> sample(SessionId session, std::span<const uint64_t> allowed = {}) = 0;
   virtual Status set_sampling(SessionId session, const sampler::SamplerParams& params) = 0;
   virtual Result<sampler::SamplerParams> sampling(SessionId session) = 0;
+
+  // What a session opened with `max_tokens` has to match to go on here bit for bit.
+  virtual SessionIdentity identity(int64_t max_tokens) const = 0;
+  // The session as a value (frozen_session.h); the session itself goes on. Full blocks are shared, not
+  // copied: cost is one block, the ids and a row of logits. failed_precondition: the session is in use, or
+  // the engine runs a debug arithmetic, which its numerics id does not name.
+  virtual Result<FrozenSession> freeze(SessionId session) = 0;
+  // A new session that goes on where `frozen` stopped; nothing is computed. Everything is checked before
+  // anything changes: failed_precondition naming the first field of identity that differs with both values,
+  // invalid_argument for what contradicts itself, resource_exhausted where the KV budget has no room.
+  virtual Result<SessionId> thaw(const FrozenSession& frozen) = 0;
 
   virtual EngineStats stats() const = 0;
   virtual int64_t max_context() const = 0;

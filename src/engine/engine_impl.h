@@ -7,7 +7,9 @@
 //   - the runner and the scratch vectors below it belong to the leader. There is at most one (`leading_`);
 //   the role
 //     passes under the mutex, from a leader that is done to the first session in the queue.
-//   - KV blocks are written by the leader only, and only blocks with one reference (kv/block_table.h).
+//   - KV blocks are written by the leader only, and only blocks with one reference (kv/block_table.h);
+//     thaw() writes the blocks of a session that is not in the table yet.
+// The mutex lies beside the pool, in what frozen sessions share with the engine (kv_share.h).
 // The mutex is never held while the graph runs, a sink is called or a token is drawn.
 #pragma once
 
@@ -19,6 +21,7 @@
 #include "engine/batch.h"
 #include "engine/engine.h"
 #include "engine/graph_runner.h"
+#include "engine/kv_share.h"
 #include "engine/session.h"
 #include "kv/block_pool.h"
 
@@ -42,17 +45,25 @@ class EngineImpl final : public Engine {
   Result<int64_t> length(SessionId session) override;
   Result<int64_t> computed(SessionId session) override;
   Result<std::vector<int32_t>> tokens(SessionId session) override;
+  Result<int64_t> rows_computed(SessionId session) override;
   Status step(SessionId session, const LogitsSink* all_rows) override;
   Result<std::span<const float>> logits(SessionId session) override;
   Result<int32_t> sample(SessionId session, std::span<const uint64_t> allowed) override;
   Status set_sampling(SessionId session, const sampler::SamplerParams& params) override;
   Result<sampler::SamplerParams> sampling(SessionId session) override;
+  SessionIdentity identity(int64_t max_tokens) const override;
+  Result<FrozenSession> freeze(SessionId session) override;
+  Result<SessionId> thaw(const FrozenSession& frozen) override;
   EngineStats stats() const override;
 
  private:
   // The session, if it exists and no call is using it. Under the mutex.
   Result<Session*> idle(SessionId id) const;
   std::shared_ptr<const std::vector<float>> frequencies_for(int64_t max_tokens);
+
+  // freeze.cc.
+  Status check_arithmetic() const;
+  void copy_tail(const Session& session, KvPin* pin) const;
 
   // scheduler.cc. `lock` holds mutex_.
   Status enter(Session* session, const LogitsSink* sink);
@@ -70,8 +81,9 @@ class EngineImpl final : public Engine {
   device::Device* const device_;
   const int64_t max_context_;
 
-  mutable std::mutex mutex_;
-  std::unique_ptr<kv::BlockPool> pool_;
+  const std::shared_ptr<KvShare> share_;
+  std::mutex& mutex_;
+  kv::BlockPool* const pool_;
   std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
   std::unordered_map<int64_t, std::shared_ptr<const std::vector<float>>> frequencies_;  // by context
   SessionId next_id_ = 1;

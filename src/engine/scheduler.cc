@@ -40,7 +40,7 @@ Status EngineImpl::step(SessionId id, const LogitsSink* all_rows) {
 
 // Everything that can fail for lack of memory happens here, before the session is queued.
 Status EngineImpl::enter(Session* session, const LogitsSink* sink) {
-  DW_RETURN_IF_ERROR(session->table.prepare(pool_.get(), session->computed, session->length())
+  DW_RETURN_IF_ERROR(session->table.prepare(pool_, session->computed, session->length())
                          .with_context("session " + std::to_string(session->id)));
   if (session->logits == nullptr || session->logits.use_count() > 1) {
     session->logits = std::make_shared<std::vector<float>>(static_cast<size_t>(runner_->vocab_size()));
@@ -157,6 +157,7 @@ void EngineImpl::settle(const Status& status, const Session* me) {
       continue;
     }
     session->computed += piece.tokens;
+    session->rows_computed += piece.tokens;
     if (session->pending() == 0) finish(session, Status::ok(), me);
   }
 }
@@ -167,7 +168,7 @@ void EngineImpl::finish(Session* session, Status outcome, const Session* me) {
   } else {
     // As before the call, less the logits: their buffer may have been written.
     session->computed = session->computed_before;
-    session->table.truncate(pool_.get(), session->computed);
+    session->table.truncate(pool_, session->computed);
     session->has_logits = false;
   }
   session->outcome = std::move(outcome);

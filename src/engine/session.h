@@ -21,7 +21,8 @@ struct Session {
   const SessionId id;
   const int64_t max_tokens;
   std::vector<int32_t> tokens;
-  int64_t computed = 0;  // of tokens, in KV
+  int64_t computed = 0;       // of tokens, in KV
+  int64_t rows_computed = 0;  // rows that ran for this session
   kv::BlockTable table;
   sampler::Sampler sampler;
   std::shared_ptr<const std::vector<float>> inv_freq;

@@ -78,6 +78,13 @@ void BlockPool::copy(int32_t from, int32_t to) {
   std::memcpy(block(to), block(from), static_cast<size_t>(layout_.block_bytes()));
 }
 
+void BlockPool::load(int32_t id, std::span<const uint8_t> bytes, int64_t tokens) {
+  DW_CHECK(references(id) == 1, "saved KV goes into an unshared block");
+  DW_CHECK(static_cast<int64_t>(bytes.size()) == layout_.block_bytes(), "a saved block has a block's size");
+  std::memcpy(block(id), bytes.data(), bytes.size());
+  zero_past(id, tokens);
+}
+
 void BlockPool::zero_past(int32_t id, int64_t tokens) { layout_.zero_tokens_from(block(id), tokens); }
 
 }  // namespace driftwood::kv

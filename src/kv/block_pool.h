@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -44,6 +45,10 @@ class BlockPool {
 
   // Copies a whole block; `to` must be unshared.
   void copy(int32_t from, int32_t to);
+  // Fills an unshared block with saved bytes, block_bytes of them; what is past the first `tokens` tokens
+  // becomes zero whatever was saved. The one door through which saved KV enters the pool: a pool that maps
+  // pages of a file instead of copying them does it here.
+  void load(int32_t id, std::span<const uint8_t> bytes, int64_t tokens);
   // Zeroes everything past the first `tokens` tokens of a block.
   void zero_past(int32_t id, int64_t tokens);
 

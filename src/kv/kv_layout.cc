@@ -38,6 +38,17 @@ KvLayer KvLayout::layer(uint8_t* pool, int64_t layer) const {
   return {pool, block_bytes_, k_offset(layer), v_offset(layer), kv_heads_, head_dim_, dtype_};
 }
 
+std::string KvLayout::format_id() const { return dtype_ == DType::kF16 ? "kv-f16" : "kv-f32"; }
+
+std::string KvLayout::geometry() const {
+  const std::string tokens = std::to_string(kKvBlockTokens);
+  const std::string heads = std::to_string(kv_heads_);
+  const std::string dims = std::to_string(head_dim_);
+  return tokens + " tokens, " + std::to_string(layers_) + " layers of K[" + heads + "][" + dims + "][" +
+         tokens + "] V[" + heads + "][" + tokens + "][" + dims + "], " + std::to_string(block_bytes_) +
+         " bytes";
+}
+
 void KvLayout::zero_tokens_from(uint8_t* block, int64_t from) const {
   DW_CHECK(from >= 0 && from <= kKvBlockTokens, "token outside its block");
   const auto element = static_cast<int64_t>(dtype_size(dtype_));

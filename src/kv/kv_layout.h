@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/dtype.h"
 #include "base/status.h"
@@ -40,6 +41,10 @@ class KvLayout {
 
   // The kernels' view of a layer in a pool at `pool`.
   KvLayer layer(uint8_t* pool, int64_t layer) const;
+
+  // The two names by which saved blocks are told apart: what an element is, and where it lies.
+  std::string format_id() const;  // "kv-f16", "kv-f32"
+  std::string geometry() const;   // "32 tokens, 30 layers of K[3][64][32] V[3][32][64], 786432 bytes"
 
   // Zeroes what belongs to tokens [from, 32) in all layers, and the padding.
   void zero_tokens_from(uint8_t* block, int64_t from) const;

@@ -102,6 +102,25 @@ TEST(BlockPool, RefusesABudgetWithoutABlock) {
   EXPECT_EQ(BlockPool::create(small_layout(), 1000).status().code(), Code::kInvalidArgument);
 }
 
+TEST(KvLayout, NamesWhatItsBytesAre) {
+  const KvLayout layout = *KvLayout::create(30, 3, 64, DType::kF16);
+  EXPECT_EQ(layout.format_id(), "kv-f16");
+  EXPECT_EQ(layout.geometry(), "32 tokens, 30 layers of K[3][64][32] V[3][32][64], 786432 bytes");
+  EXPECT_EQ(small_layout(DType::kF32).format_id(), "kv-f32");
+}
+
+TEST(BlockPool, LoadsSavedBytesUpToTheTokensTheyHold) {
+  auto pool = pool_of(2);
+  const int32_t id = *pool->allocate();
+  const std::vector<uint8_t> saved(static_cast<size_t>(pool->layout().block_bytes()), 0x5a);
+  std::vector<uint8_t> expected = saved;
+  pool->layout().zero_tokens_from(expected.data(), 9);
+  pool->load(id, saved, 9);
+  EXPECT_EQ(std::memcmp(pool->block(id), expected.data(), expected.size()), 0);
+  pool->retain(id);
+  EXPECT_DEATH(pool->load(id, saved, 9), "unshared");
+}
+
 TEST(BlockPoolDeath, CatchesDoubleRelease) {
   auto pool = pool_of(2);
   const int32_t id = *pool->allocate();

@@ -1,0 +1,107 @@
+#include "engine/frozen_session.h"
+
+#include <cstring>
+
+#include "kv/kv_layout.h"
+
+namespace driftwood::engine {
+namespace {
+
+Status bad(const std::string& what) { return invalid_argument("frozen session: " + what); }
+
+Status check_tokens(const FrozenSession& frozen, const ThawLimits& limits) {
+  const auto length = static_cast<int64_t>(frozen.tokens.size());
+  if (frozen.max_tokens < 1 || frozen.max_tokens > limits.max_context) {
+    return bad("max_tokens is " + std::to_string(frozen.max_tokens) + ", the engine allows 1 to " +
+               std::to_string(limits.max_context));
+  }
+  if (length > frozen.max_tokens) {
+    return bad("it has " + std::to_string(length) + " tokens, more than its max_tokens, " +
+               std::to_string(frozen.max_tokens));
+  }
+  for (size_t i = 0; i < frozen.tokens.size(); ++i) {
+    if (frozen.tokens[i] >= 0 && frozen.tokens[i] < limits.vocab_size) continue;
+    return bad("token " + std::to_string(i) + " has the id " + std::to_string(frozen.tokens[i]) +
+               ", the vocabulary has " + std::to_string(limits.vocab_size));
+  }
+  if (frozen.computed < 0 || frozen.computed > length) {
+    return bad("computed is " + std::to_string(frozen.computed) + " of " + std::to_string(length) +
+               " tokens");
+  }
+  return Status::ok();
+}
+
+Status check_logits(const FrozenSession& frozen, const ThawLimits& limits) {
+  const auto wanted = frozen.has_logits ? limits.vocab_size : 0;
+  if (static_cast<int64_t>(frozen.logits.size()) != wanted) {
+    return bad("it has " + std::to_string(frozen.logits.size()) + " logits, expected " +
+               std::to_string(wanted));
+  }
+  const auto length = static_cast<int64_t>(frozen.tokens.size());
+  if (frozen.has_logits && (length == 0 || frozen.computed != length)) {
+    return bad("it has logits of a last token, but " + std::to_string(frozen.computed) + " of " +
+               std::to_string(length) + " tokens are computed");
+  }
+  return Status::ok();
+}
+
+Status check_kv(const FrozenSession& frozen, const ThawLimits& limits) {
+  if (frozen.block_bytes != limits.block_bytes) {
+    return bad("block_bytes is " + std::to_string(frozen.block_bytes) + ", blocks here have " +
+               std::to_string(limits.block_bytes));
+  }
+  const int64_t blocks = kv::blocks_for(frozen.computed);
+  if (static_cast<int64_t>(frozen.kv_blocks.size()) != blocks) {
+    return bad("it has " + std::to_string(frozen.kv_blocks.size()) + " KV blocks, " +
+               std::to_string(frozen.computed) + " tokens take " + std::to_string(blocks));
+  }
+  for (size_t i = 0; i < frozen.kv_blocks.size(); ++i) {
+    const auto size = static_cast<int64_t>(frozen.kv_blocks[i].size());
+    if (size == limits.block_bytes) continue;
+    return bad("KV block " + std::to_string(i) + " has " + std::to_string(size) + " bytes, expected " +
+               std::to_string(limits.block_bytes));
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+void copy_kv(FrozenSession* frozen) {
+  const auto block = static_cast<size_t>(frozen->block_bytes);
+  auto copy = std::make_shared<std::vector<uint8_t>>(frozen->kv_blocks.size() * block);
+  uint8_t* to = copy->data();
+  for (std::span<const uint8_t>& bytes : frozen->kv_blocks) {
+    DW_CHECK(bytes.size() == block, "a frozen KV block has block_bytes bytes");
+    std::memcpy(to, bytes.data(), block);
+    bytes = {to, block};
+    to += block;
+  }
+  frozen->kv_owner = std::move(copy);
+}
+
+Status check_identity(const SessionIdentity& frozen, const SessionIdentity& here) {
+  struct Field {
+    const char* name;
+    std::string SessionIdentity::* value;
+  };
+  static constexpr Field kFields[] = {{"model fingerprint", &SessionIdentity::model_fingerprint},
+                                      {"numerics id", &SessionIdentity::numerics_id},
+                                      {"KV format", &SessionIdentity::kv_format},
+                                      {"KV geometry", &SessionIdentity::kv_geometry},
+                                      {"rope", &SessionIdentity::rope}};
+  for (const Field& field : kFields) {
+    if (frozen.*field.value == here.*field.value) continue;
+    return failed_precondition("frozen session: its " + std::string(field.name) + " is \"" +
+                               frozen.*field.value + "\", here it is \"" + here.*field.value + "\"");
+  }
+  return Status::ok();
+}
+
+Status check_contents(const FrozenSession& frozen, const ThawLimits& limits) {
+  DW_RETURN_IF_ERROR(check_tokens(frozen, limits));
+  DW_RETURN_IF_ERROR(sampler::validate(frozen.sampling, limits.vocab_size).with_context("frozen session"));
+  DW_RETURN_IF_ERROR(check_logits(frozen, limits));
+  return check_kv(frozen, limits);
+}
+
+}  // namespace driftwood::engine

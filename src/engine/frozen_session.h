@@ -1,0 +1,73 @@
+// FrozenSession: one session as a value. Engine::freeze makes it, Engine::thaw goes on from it bit for bit,
+// in the same engine or another, on any instruction set of the same numerics id; a snapshot writes and reads
+// it.
+//
+// Layout. `tokens` are all appended ids; the first `computed` of them are in KV, the rest are pending and are
+// computed by the next step. kv_blocks[i] holds tokens [32 i, 32 i + 32): block_bytes bytes, K and V of every
+// layer as identity.kv_geometry says (kv/kv_layout.h), elements little-endian. There are
+// ceil(computed / 32) of them; bytes past `computed` and the padding are zero. `logits` are V floats, those
+// of the last token, if nothing is pending and they were there to be asked for: so sampling goes on without
+// a token computed again. A sampler has no state but its parameters: a draw is a function of (seed, stream,
+// position), and penalties read `tokens`.
+//
+// Ownership: the KV bytes belong to whatever `kv_owner` keeps alive: pinned blocks of an engine's pool (which
+// neither change nor go while it lives, whatever becomes of session and engine, and count as in use), a copy
+// (copy_kv), or a reader's mapping. Copying a FrozenSession copies ids and logits and shares the KV.
+//
+// Threads: a value. Dropping the last copy of what freeze() made takes the engine's lock for a moment, so not
+// inside a LogitsSink's call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "sampler/sampler.h"
+
+namespace driftwood::engine {
+
+// What must be equal for a session to go on with the same bits; compared as text.
+struct SessionIdentity {
+  std::string model_fingerprint;  // hex, of the checkpoint
+  std::string numerics_id;        // "portable-1"
+  std::string kv_format;          // "kv-f16"
+  std::string kv_geometry;        // tokens a block, layers, shapes, block_bytes
+  std::string rope;               // every rope parameter; with the context where the scaling depends on it
+};
+
+struct FrozenSession {
+  SessionIdentity identity;
+  int64_t max_tokens = 0;
+  std::vector<int32_t> tokens;
+  int64_t computed = 0;
+  sampler::SamplerParams sampling;
+  bool has_logits = false;
+  std::vector<float> logits;  // [V] or empty
+
+  int64_t block_bytes = 0;
+  std::vector<std::span<const uint8_t>> kv_blocks;
+  std::shared_ptr<const void> kv_owner;
+
+  int64_t kv_bytes() const { return static_cast<int64_t>(kv_blocks.size()) * block_bytes; }
+};
+
+// Gives `frozen` KV bytes of its own, so that blocks it has pinned are free again.
+void copy_kv(FrozenSession* frozen);
+
+// The limits of the engine that is to take a session.
+struct ThawLimits {
+  int64_t vocab_size = 0;
+  int64_t max_context = 0;
+  int64_t block_bytes = 0;
+};
+
+// failed_precondition: names the first field that differs, what the session has and what is wanted here.
+Status check_identity(const SessionIdentity& frozen, const SessionIdentity& here);
+
+// invalid_argument naming the field that contradicts itself or the limits. Reads no KV byte.
+Status check_contents(const FrozenSession& frozen, const ThawLimits& limits);
+
+}  // namespace driftwood::engine
