@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "engine/allocation_counter.h"
@@ -139,27 +140,39 @@ TEST_F(EngineCalls, ADecodeStepDoesNotAllocate) {
   EXPECT_EQ(allocation_count() - before, 0);
 }
 
+// A run is held open until the other callers are about to step; those then find a leader at work and queue. How
+// soon a thread gets from "about to" into the queue is the machine's affair, so there are several attempts.
 TEST_F(EngineCalls, SessionsThatStepTogetherShareRuns) {
-  constexpr int kSessions = 4;
-  constexpr int kSteps = 60;
-  std::atomic<int> failures{0};
-  std::vector<std::thread> callers;
-  for (int k = 0; k < kSessions; ++k) {
-    callers.emplace_back([&, k] {
+  constexpr int kOthers = 3;
+  constexpr int kAttempts = 50;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const int64_t runs_before = engine().stats().graph_runs;
+    std::atomic<int> about_to_step{0};
+    std::atomic<int> failures{0};
+    std::atomic<bool> held{false};
+    const LogitsSink hold = [&](int64_t, std::span<const float>) {
+      held.store(true);
+      while (about_to_step.load() < kOthers) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1 + attempt));
+    };
+    const auto step_once = [&](int32_t token, const LogitsSink* sink) {
       const SessionId session = open_session(engine());
-      int32_t token = k + 1;
-      for (int i = 0; i < kSteps; ++i) {
-        failures += !engine().append(session, std::span(&token, 1)).is_ok();
-        failures += !engine().step(session).is_ok();
-        token = *engine().sample(session);
+      failures += !engine().append(session, std::span(&token, 1)).is_ok();
+      if (sink == nullptr) {
+        while (!held.load()) std::this_thread::yield();
+        about_to_step += 1;
       }
-    });
+      failures += !engine().step(session, sink).is_ok();
+      failures += !engine().close(session).is_ok();
+    };
+    std::vector<std::thread> callers;
+    for (int k = 0; k < kOthers; ++k) callers.emplace_back([&, k] { step_once(k + 2, nullptr); });
+    step_once(1, &hold);
+    for (std::thread& caller : callers) caller.join();
+    ASSERT_EQ(failures.load(), 0);
+    if (engine().stats().graph_runs - runs_before < kOthers + 1) return;
   }
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(failures.load(), 0);
-  const EngineStats stats = engine().stats();
-  EXPECT_EQ(stats.rows_computed, kSessions * kSteps);
-  EXPECT_LT(stats.graph_runs, kSessions * kSteps) << "no two sessions ever shared a run";
+  FAIL() << "no two sessions ever shared a run";
 }
 
 }  // namespace
