@@ -13,6 +13,8 @@ set(DRIFTWOOD_REACTOR "-mexec-model=reactor")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-fuse-ld=${DRIFTWOOD_WASM_LD} ${DRIFTWOOD_REACTOR}")
 set(CMAKE_CXX_FLAGS_INIT "-fno-exceptions -fno-rtti -nostdlib++")
 set(CMAKE_EXECUTABLE_SUFFIX ".wasm")
+set(CMAKE_EXECUTABLE_SUFFIX_C ".wasm")  # the platform file resets the general one
+set(CMAKE_EXECUTABLE_SUFFIX_CXX ".wasm")
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 include_directories(${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_LIST_DIR}/../abi)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

@@ -55,11 +55,34 @@ static inline void dw_buffer_number(dw_buffer* b, double value) {
   dw_buffer_append(b, text, (uint32_t)snprintf(text, sizeof text, "%.9g", value));
 }
 
-// A JSON string with its quotes. Bytes of 0x80 and above pass as they are.
+// Bytes of the valid UTF-8 character at `text`, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
+static inline uint32_t dw_utf8_length(const char* text, uint32_t length) {
+  const unsigned char* p = (const unsigned char*)text;
+  if (length == 0) return 0;
+  if (p[0] < 0x80) return 1;
+  const uint32_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+  if (p[0] < 0xc2 || p[0] > 0xf4 || length < n) return 0;
+  const unsigned char low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+  if (p[1] < low || p[1] > high) return 0;
+  for (uint32_t i = 2; i < n; ++i) {
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  }
+  return n;
+}
+
+// A JSON string with its quotes. A byte that is no UTF-8 (an answer may end inside a character) becomes U+FFFD, so
+// that the result is JSON whatever the text.
 static inline void dw_buffer_json(dw_buffer* b, const char* text, uint32_t length) {
   dw_buffer_append(b, "\"", 1);
   for (uint32_t i = 0; i < length; ++i) {
     const unsigned char c = (unsigned char)text[i];
+    const uint32_t whole = dw_utf8_length(text + i, length - i);
+    if (whole != 1) {
+      dw_buffer_append(b, whole == 0 ? "\xef\xbf\xbd" : text + i, whole == 0 ? 3 : whole);
+      if (whole > 1) i += whole - 1;
+      continue;
+    }
     char escape[8];
     if (c == '"' || c == '\\') {
       escape[0] = '\\', escape[1] = (char)c;

@@ -96,6 +96,7 @@ struct ActorStatus {
   int64_t tokens_generated = 0;
   uint64_t memory_bytes = 0;  // of the last rest point
   int32_t sessions = 0;
+  int32_t timers = 0;  // set and not yet due
   int32_t mailbox = 0;
   uint64_t messages_dropped = 0;  // sent to actors that had ended or were full when the handler returned
 

@@ -42,7 +42,7 @@ class System final : public ActorSystem, private LoopHost {
                         ActorOptions options) override;
   Status send(ActorId id, std::span<const uint8_t> bytes) override {
     const std::shared_ptr<EventLoop> loop = get(id);
-    if (loop == nullptr) return unknown(id);
+    if (loop == nullptr) return gone(id);
     return loop->deliver({kOutside, 0, 0, {bytes.begin(), bytes.end()}});
   }
   Status stop(ActorId id) override {
@@ -82,9 +82,9 @@ class System final : public ActorSystem, private LoopHost {
     if (it == by_name_.end()) return not_found("no actor is named '" + std::string(name) + "'");
     return it->second;
   }
-  Status check_receiver(ActorId id, uint64_t length) const override {
+  Status check_receiver(ActorId id, uint64_t length, size_t staged) const override {
     const std::shared_ptr<EventLoop> loop = get(id);
-    return loop == nullptr ? unknown(id) : loop->check_room(length);
+    return loop == nullptr ? unknown(id) : loop->check_room(length, staged);
   }
   void schedule(ActorId id) override {
     {
@@ -100,6 +100,15 @@ class System final : public ActorSystem, private LoopHost {
   }
   bool others_wait() const override { return waiting_.load(std::memory_order_relaxed) != 0; }
 
+  // Why an actor cannot be reached: never there, or how it ended.
+  Status gone(ActorId id) const {
+    const Result<ActorStatus> ended = ended_status(id);
+    if (!ended.is_ok()) return unknown(id);
+    if (!ended->status.is_ok()) return ended->status;
+    std::string how(actor_state_name(ended->state));
+    if (ended->state == ActorState::kExited) how += " with code " + std::to_string(ended->exit_code);
+    return not_found("actor '" + ended->name + "' has ended: " + how);
+  }
   static Status unknown(ActorId id) { return not_found("there is no actor " + std::to_string(id)); }
   std::shared_ptr<EventLoop> get(ActorId id) const {
     const std::shared_lock lock(registry_mutex_);

@@ -15,7 +15,7 @@ Status check_length(GuestCall& call, uint64_t length) {
 int64_t post_to(GuestCall& call, ActorId target, std::span<const uint8_t> bytes) {
   ActorContext& actor = call.actor();
   if (target == kOutside) return call.result(actor.effects.output(OutputKind::kReply, bytes));
-  if (const Status can = actor.post->check_receiver(target, bytes.size()); !can.is_ok())
+  if (const Status can = actor.post->check_receiver(target, bytes.size(), actor.effects.staged_for(target)); !can.is_ok())
     return call.fail(can);
   return call.result(actor.effects.message(target, bytes));
 }

@@ -33,7 +33,8 @@ class Post {
   virtual ~Post() = default;
   virtual Result<ActorId> find_receiver(std::string_view name) const = 0;
   // Could this message be delivered now? not_found, resource_exhausted.
-  virtual Status check_receiver(ActorId id, uint64_t length) const = 0;
+  // `staged`: messages for it that this handler has sent already and that will be delivered before this one.
+  virtual Status check_receiver(ActorId id, uint64_t length, size_t staged) const = 0;
 };
 
 enum class Handler : uint8_t { kNone, kStart, kMessage, kToken, kDone, kTimer };

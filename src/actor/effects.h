@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <map>
 #include <vector>
 
 #include "actor/actor.h"
@@ -45,12 +46,19 @@ class Effects {
     return Status::ok();
   }
 
+  // Messages to that actor among them.
+  size_t staged_for(ActorId target) const {
+    const auto it = staged_.find(target);
+    return it == staged_.end() ? 0 : it->second;
+  }
+
   const std::vector<Effect>& list() const { return list_; }
   std::span<const uint8_t> bytes(const Effect& effect) const {
     return std::span<const uint8_t>(bytes_).subspan(effect.offset, effect.length);
   }
   void clear() {
     list_.clear();
+    staged_.clear();
     bytes_.clear();
     if (bytes_.capacity() > kKeepBytes) bytes_.shrink_to_fit();
     used_ = 0;
@@ -64,12 +72,14 @@ class Effects {
     effect.offset = bytes_.size();
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     list_.push_back(effect);
+    if (effect.to_actor) ++staged_[effect.target];
     return Status::ok();
   }
 
   uint64_t limit_bytes_;
   uint64_t used_ = 0;
   std::vector<Effect> list_;
+  std::map<ActorId, size_t> staged_;
   std::vector<uint8_t> bytes_;
 };
 

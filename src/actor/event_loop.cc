@@ -209,6 +209,7 @@ void EventLoop::publish_locked() {
   status_.tokens_generated = context_.tokens_generated;
   status_.memory_bytes = memory_bytes_;
   status_.sessions = context_.sessions.count();
+  status_.timers = context_.timers.count();
   status_.messages_dropped = messages_dropped_;
 }
 

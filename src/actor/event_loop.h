@@ -51,7 +51,7 @@ class EventLoop {
 
   // From outside. Each schedules the actor if it was idle.
   Status deliver(Message message);
-  Status check_room(uint64_t length) const;
+  Status check_room(uint64_t length, size_t staged) const;
   void request_stop();
   void interrupt();  // breaks a running handler off
   void wake();       // a timer may be due

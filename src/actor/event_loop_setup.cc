@@ -85,14 +85,14 @@ Status EventLoop::resolve_handlers(const wasm::ModuleReport& report) {
   return Status::ok();
 }
 
-Status EventLoop::check_room(uint64_t length) const {
+Status EventLoop::check_room(uint64_t length, size_t staged) const {
   const std::lock_guard lock(mutex_);
   if (status_.ended() || stop_requested_) return not_found("actor '" + context_.name + "' has ended");
   if (length > limits().max_message_bytes) {
     return resource_exhausted("a message of " + std::to_string(length) + " bytes; actor '" + context_.name +
                               "' takes " + std::to_string(limits().max_message_bytes));
   }
-  if (mailbox_.size() >= static_cast<size_t>(std::max(limits().max_mailbox, 0))) {
+  if (mailbox_.size() + staged >= static_cast<size_t>(std::max(limits().max_mailbox, 0))) {
     return resource_exhausted("the mailbox of actor '" + context_.name + "' is full (" +
                               std::to_string(limits().max_mailbox) + " messages)");
   }
@@ -100,7 +100,7 @@ Status EventLoop::check_room(uint64_t length) const {
 }
 
 Status EventLoop::deliver(Message message) {
-  DW_RETURN_IF_ERROR(check_room(message.bytes.size()));
+  DW_RETURN_IF_ERROR(check_room(message.bytes.size(), 0));
   {
     const std::lock_guard lock(mutex_);
     if (status_.ended()) return not_found("actor '" + context_.name + "' has ended");

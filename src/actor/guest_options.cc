@@ -21,10 +21,12 @@ wasm::InstanceOptions instance_options_of(ActorContext* context) {
     const Status staged = context->effects.output(
         OutputKind::kStdout, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     if (!staged.is_ok()) context->last_error = "stdout: " + staged.message();
+    return staged.is_ok();
   };
   made.wasi.stderr_sink = [context](std::string_view text) {
-    if (!context->effects.charge(text.size()).is_ok() || !context->options.log) return;
-    context->options.log(context->id, kErrorLevel, text);
+    if (!context->effects.charge(text.size()).is_ok()) return false;
+    if (context->options.log) context->options.log(context->id, kErrorLevel, text);
+    return true;
   };
   made.wasi.clock_ns = [context](uint32_t clock) { return context->draws.clock_ns(clock); };
   made.wasi.random_bytes = [context](std::span<uint8_t> out) { context->draws.random(out); };

@@ -15,7 +15,7 @@ class NoPost final : public Post {
   Result<ActorId> find_receiver(std::string_view name) const override {
     return not_found("no actor is named '" + std::string(name) + "'");
   }
-  Status check_receiver(ActorId id, uint64_t) const override {
+  Status check_receiver(ActorId id, uint64_t, size_t) const override {
     return not_found("there is no actor " + std::to_string(id));
   }
 };

@@ -29,6 +29,7 @@ class Timers {
   bool cancel(int64_t tag) {
     return std::erase_if(list_, [&](const Timer& t) { return t.tag == tag; }) != 0;
   }
+  int32_t count() const { return static_cast<int32_t>(list_.size()); }
   bool any() const { return !list_.empty(); }
   uint64_t next_due_ns() const { return list_.front().due_ns; }
   // Removes and returns the first timer that is due.

@@ -67,6 +67,17 @@ Status ActorHost::turn(actor::ActorId id, std::string_view message) {
   return wait_turn(id);
 }
 
+Status ActorHost::wait_timers(actor::ActorId id) {
+  constexpr std::chrono::milliseconds kLook{20};
+  for (;;) {
+    DW_RETURN_IF_ERROR(wait_turn(id));
+    DW_ASSIGN_OR_RETURN(const actor::ActorStatus status, system_->status(id));
+    if (status.ended() || (status.state == actor::ActorState::kIdle && status.timers == 0)) return status.status;
+    const Status ended = system_->wait_exit(id, kLook);
+    if (ended.code() != Code::kDeadlineExceeded) return ended;
+  }
+}
+
 Status ActorHost::wait_turn(actor::ActorId id) { return system_->wait_idle(id, kForever); }
 
 }  // namespace driftwood::cli

@@ -34,6 +34,8 @@ class ActorHost {
   Status turn(actor::ActorId id, std::string_view message);
   // Waits until it is idle or has ended; an end without a fault is ok.
   Status wait_turn(actor::ActorId id);
+  // Waits until it has ended or has neither work nor timers.
+  Status wait_timers(actor::ActorId id);
 
   actor::ActorSystem& system() { return *system_; }
   wasm::Runtime& runtime() { return *runtime_; }

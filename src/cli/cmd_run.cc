@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -61,6 +62,9 @@ Result<actor::ActorOptions> actor_options(const RunFlags& flags) {
     options.wasi.folders.push_back(std::move(folder));
   }
   if (!flags.config_file.empty()) {
+    if (std::filesystem::is_directory(flags.config_file)) {
+      return invalid_argument("--actor-config: " + flags.config_file + " is a folder");
+    }
     std::ifstream in(flags.config_file, std::ios::binary);
     if (!in) return not_found("--actor-config: cannot read " + flags.config_file);
     options.config.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
@@ -73,7 +77,7 @@ Status run_messages(ActorHost& host, actor::ActorId id, const RunFlags& flags) {
   for (const std::string& message : flags.messages) DW_RETURN_IF_ERROR(host.turn(id, message));
   std::string line;
   while (flags.stdin_messages && std::getline(std::cin, line)) DW_RETURN_IF_ERROR(host.turn(id, line));
-  return Status::ok();
+  return host.wait_timers(id);
 }
 
 Status run_actor(const RunFlags& flags) {
@@ -115,11 +119,11 @@ void add_run(CLI::App& app, Action* action) {
   cmd->add_option("args", flags->args, "Arguments the guest sees");
   add_host_flags(cmd, &flags->host);
   cmd->add_option("--name", flags->name, "Name of the actor")->capture_default_str();
-  cmd->add_option("--message", flags->messages, "Send this message; repeat for a conversation");
+  cmd->add_option("--message", flags->messages, "Send this message->allow_extra_args(false); repeat for a conversation");
   cmd->add_flag("--stdin", flags->stdin_messages, "Send each line of standard input as a message");
   cmd->add_option("--actor-config", flags->config_file, "File whose bytes the guest reads with config_read");
-  cmd->add_option("--env", flags->env, "Grant an environment variable NAME=VALUE");
-  cmd->add_option("--dir", flags->dirs, "Grant a folder GUEST=HOST, read-only unless :rw is added");
+  cmd->add_option("--env", flags->env, "Grant an environment variable NAME=VALUE")->allow_extra_args(false);
+  cmd->add_option("--dir", flags->dirs, "Grant a folder GUEST=HOST, read-only unless :rw is added")->allow_extra_args(false);
   cmd->add_option("--seed", flags->seed, "Seed of the guest's random numbers")->capture_default_str();
   cmd->add_option("--memory-mb", flags->memory_mb, "Most linear memory, MiB")
       ->check(CLI::Range(1, 4096))

@@ -20,6 +20,7 @@ struct EngineFlags {
   int threads = 0;  // 0: physical cores
   std::string kv = "f16";
   int64_t max_context = 0;
+  bool verify_cache = false;  // compare cached weights with their checksums
   bool no_cache = false;  // neither packed weights nor compiled modules on disk
 };
 

@@ -1,12 +1,25 @@
 // driftwood: the program. The composition root: the only place that names concrete backends.
 #include <unistd.h>
 #include <cstdio>
+#include <exception>
+#include <new>
 
 #include "base/code_table.h"
 #include "cli/command.h"
 
 namespace driftwood::cli {
 namespace {
+
+// Libraries below may throw (no memory, broken streams); here is the edge where that becomes a Status.
+Status run_action(const Action& action) {
+  try {
+    return action();
+  } catch (const std::bad_alloc&) {
+    return resource_exhausted("out of memory");
+  } catch (const std::exception& e) {
+    return internal_error(e.what());
+  }
+}
 
 int run(int argc, char** argv) {
   CLI::App app(
@@ -19,6 +32,7 @@ int run(int argc, char** argv) {
   app.footer(
       "Settings: flag > environment (DRIFTWOOD_*) > config file > default.\n"
       "Example: driftwood chat --model smollm2-135m");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   Action action;
   add_run(app, &action);
   add_chat(app, &action);
@@ -34,7 +48,10 @@ int run(int argc, char** argv) {
     const int code = app.exit(e);
     return code == 0 ? 0 : code_row(Code::kInvalidArgument).exit_code;
   }
-  const Status status = action();
+  Status status = run_action(action);
+  if (status.is_ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    status = data_loss("standard output took only part of the result");
+  }
   if (status.is_ok()) return 0;
   std::fflush(stdout);
   std::fprintf(stderr, "driftwood: %s\n", status.to_string().c_str());

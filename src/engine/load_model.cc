@@ -26,6 +26,7 @@ Result<std::shared_ptr<LoadedModel>> load_model(const std::string& path, const L
   std::vector<format::VectorRequest> vectors;
   DW_RETURN_IF_ERROR(model->architecture->requests(checkpoint, model->config, &matrices, &vectors));
   weights::SourceOptions source;
+  source.verify_cache = options.verify_cache;
   source.cache_dir = options.cache_dir;
   source.threads = options.threads;
   DW_ASSIGN_OR_RETURN(model->weights, weights::open_weights(model->checkpoint, std::move(matrices),

@@ -17,6 +17,7 @@ namespace driftwood::engine {
 struct LoadOptions {
   std::string cache_dir;  // packed-weight cache; empty: none
   int threads = 1;
+  bool verify_cache = false;  // compare the packed cache with its checksums, not only with its stamp
 };
 
 struct LoadedModel {

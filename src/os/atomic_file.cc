@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 
 #include <fcntl.h>
@@ -41,15 +42,32 @@ Status sync_folder(const std::string& folder) {
 
 }  // namespace
 
-Result<AtomicFile> AtomicFile::create(const std::string& path, FileAccess access) {
-  if (path.empty() || path.back() == '/') return invalid_argument("'" + path + "' does not name a file");
+// Where a new file for `path` belongs: the target of a link, and never in place of what is no regular file.
+static Result<std::string> place_of(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return path;
+  if (!S_ISREG(info.st_mode)) {
+    return invalid_argument(path + ": is there already and is not a regular file; it is left as it is");
+  }
+  struct stat link{};
+  if (::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return path;
+  char* const resolved = ::realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return errno_status(errno, path);
+  std::string target = resolved;
+  std::free(resolved);
+  return target;
+}
+
+Result<AtomicFile> AtomicFile::create(const std::string& wanted, FileAccess access) {
+  if (wanted.empty() || wanted.back() == '/') return invalid_argument("'" + wanted + "' does not name a file");
+  DW_ASSIGN_OR_RETURN(const std::string path, place_of(wanted));
   // A crashed process may have left the same name (process ids come round): try the next.
   for (int attempt = 0;; ++attempt) {
     std::string temporary = temporary_name(path);
     const int fd =
         ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(access));
     if (fd < 0 && errno == EEXIST && attempt < 100) continue;
-    if (fd < 0) return errno_status(errno, temporary);
+    if (fd < 0) return errno_status(errno, path);
     AtomicFile file(path, std::move(temporary), fd);
     if (::fchmod(fd, static_cast<mode_t>(access)) != 0) return errno_status(errno, file.temporary_);
     return file;

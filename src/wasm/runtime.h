@@ -84,8 +84,9 @@ struct WasiOptions {
     bool writable = false;
   };
   std::vector<Folder> folders;
-  std::function<void(std::string_view)> stdout_sink;
-  std::function<void(std::string_view)> stderr_sink;
+  // false: not taken, the guest's write fails with ENOSPC.
+  std::function<bool(std::string_view)> stdout_sink;
+  std::function<bool(std::string_view)> stderr_sink;
   std::function<uint64_t(uint32_t clock_id)> clock_ns;   // default: real clocks
   std::function<void(std::span<uint8_t>)> random_bytes;  // default: the operating system
 };

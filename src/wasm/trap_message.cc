@@ -60,6 +60,7 @@ std::string trap_cause(const wasmtime_error_t* error, const wasm_trap_t* trap) {
 }
 
 std::string trap_frames(const wasmtime_error_t* error, const wasm_trap_t* trap) {
+  if (error == nullptr && trap == nullptr) return "";  // it returned, but too late
   wasm_frame_vec_t frames;
   if (trap != nullptr) {
     wasm_trap_trace(trap, &frames);

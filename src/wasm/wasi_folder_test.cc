@@ -193,8 +193,8 @@ TEST(Command, PrintsToItsSinksAndExits) {
   InstanceOptions options;
   options.wasi.args = {"program", "one", "two"};
   options.wasi.env = {{"HOME", "/here"}};
-  options.wasi.stdout_sink = [&](std::string_view text) { out += text; };
-  options.wasi.stderr_sink = [&](std::string_view text) { err += text; };
+  options.wasi.stdout_sink = [&](std::string_view text) { out += text; return true; };
+  options.wasi.stderr_sink = [&](std::string_view text) { err += text; return true; };
   auto instance = shared_runtime().instantiate(module, {}, options);
   ASSERT_TRUE(instance.is_ok()) << instance.status().to_string();
   EXPECT_EQ((*instance)->call("_start", {}).status().code(), Code::kAborted);

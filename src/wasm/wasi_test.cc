@@ -74,8 +74,8 @@ TEST(Wasi, StandardStreamsGoToTheirSinks) {
   std::string out;
   std::string err;
   InstanceOptions options;
-  options.wasi.stdout_sink = [&](std::string_view text) { out += text; };
-  options.wasi.stderr_sink = [&](std::string_view text) { err += text; };
+  options.wasi.stdout_sink = [&](std::string_view text) { out += text; return true; };
+  options.wasi.stderr_sink = [&](std::string_view text) { err += text; return true; };
   auto guest = wasi_forwarder(options);
   put_text(*guest, 100, "hello world");
   put_u32(*guest, 0, 100);

@@ -60,6 +60,45 @@ class Actors(unittest.TestCase):
                 self.assertIn(f"bad-{name}", r.stderr)
                 self.assertIn(word, r.stderr.lower())
 
+    def run_wat(self, text, *args):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / "g.wat"
+            path.write_text(text)
+            return harness.run("run", path, "--model", "none", *args, check=False)
+
+    def test_timers_fire_before_the_program_ends(self):
+        r = self.run_wat("""(module (import "driftwood" "timer_set" (func $t (param i64 i64) (result i32)))
+            (import "driftwood" "emit" (func $e (param i32 i32) (result i32)))
+            (memory (export "memory") 1) (data (i32.const 8) "ding")
+            (func (export "dw_on_start") (drop (call $t (i64.const 50000000) (i64.const 1))))
+            (func (export "dw_on_timer") (param i64) (drop (call $e (i32.const 8) (i32.const 4)))))""")
+        self.assertEqual((r.returncode, r.stdout), (0, "ding"))
+
+    def test_messages_arrive_as_they_are(self):
+        r = self.run_wat("""(module (import "driftwood" "message_read" (func $r (param i32 i32) (result i32)))
+            (import "driftwood" "emit" (func $e (param i32 i32) (result i32)))
+            (memory (export "memory") 1)
+            (func (export "dw_on_message") (param i64 i32) (drop (call $r (i32.const 0) (i32.const 1000)))
+              (drop (call $e (i32.const 0) (local.get 1)))))""", "--message", "[1,2]", "--message", "a, b")
+        self.assertEqual((r.returncode, r.stdout), (0, "[1,2]a, b"))
+
+    def test_steps_that_compute_nothing_do_not_postpone_the_deadline(self):
+        text = """(module (import "driftwood" "session_open" (func $o (param i32) (result i32)))
+            (import "driftwood" "step" (func $s (param i32) (result i32))) (memory (export "memory") 1)
+            (func (export "dw_on_start") (local $h i32) (local.set $h (call $o (i32.const 0)))
+              (loop (drop (call $s (local.get $h))) (br 0))))"""
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / "g.wat"
+            path.write_text(text)
+            r = harness.run("run", path, "--model", harness.smollm2(), "--deadline-ms", 300, check=False, timeout=60)
+        self.assertIn("deadline", r.stderr)
+
+    def test_an_answer_cut_inside_a_character_does_not_end_the_conversation(self):
+        for limit in (9, 10, 11):
+            r = harness.run("chat", "--model", harness.smollm2(), "--max-tokens", limit,
+                            stdin="List five emojis.\nThanks.\nHello?\n")
+            self.assertNotIn("error", r.stderr)
+
     def test_files_that_are_no_modules(self):
         with tempfile.TemporaryDirectory() as scratch:
             for content in (b"", b"\0asm", b"<html>", b"\0asm\1\0\0\0\xff"):

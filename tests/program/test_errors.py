@@ -59,6 +59,16 @@ class Errors(unittest.TestCase):
         self.assertNotEqual(r.returncode, 0)
         self.assertIn("sse9", r.stderr)
 
+    def test_output_never_replaces_a_device(self):
+        self.fails("logits", "--model", harness.smollm2(), "--ids", "1", "--out", "/dev/null", words=["/dev/null"])
+        self.assertTrue(pathlib.Path("/dev/null").is_char_device())
+
+    def test_lost_output_is_an_error(self):
+        import subprocess
+        with open("/dev/full", "w") as full:
+            r = subprocess.run([str(harness.PROGRAM), "models"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(r.returncode, 74)
+
     def test_help_everywhere(self):
         for command in ("run", "chat", "proof", "logits", "tokenize", "bench", "models", "completion"):
             r = harness.run(command, "--help")

@@ -1,6 +1,8 @@
 // Reading, writing, seeking and listing.
 #include <algorithm>
 
+#include <cerrno>
+
 #include "wasm/wasi/wasi_files.h"
 #include "wasm/wasi/wasi_functions.h"
 
@@ -50,7 +52,9 @@ Errno write_to_sink(WasiCall& call, Kind kind, const std::vector<std::span<uint8
   const auto& sink = kind == Kind::kStdout ? call.state().options().stdout_sink : call.state().options().stderr_sink;
   *moved = 0;
   for (const std::span<uint8_t> buffer : buffers) {
-    if (sink) sink({reinterpret_cast<const char*>(buffer.data()), buffer.size()});
+    if (sink && !sink({reinterpret_cast<const char*>(buffer.data()), buffer.size()})) {
+      return *moved == 0 ? errno_of(ENOSPC) : Errno::kSuccess;
+    }
     *moved += static_cast<uint32_t>(buffer.size());
   }
   return Errno::kSuccess;
