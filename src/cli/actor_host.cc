@@ -72,7 +72,8 @@ Status ActorHost::wait_timers(actor::ActorId id) {
   for (;;) {
     DW_RETURN_IF_ERROR(wait_turn(id));
     DW_ASSIGN_OR_RETURN(const actor::ActorStatus status, system_->status(id));
-    if (status.ended() || (status.state == actor::ActorState::kIdle && status.timers == 0)) return status.status;
+    if (status.ended() || (status.state == actor::ActorState::kIdle && status.timers == 0))
+      return status.status;
     const Status ended = system_->wait_exit(id, kLook);
     if (ended.code() != Code::kDeadlineExceeded) return ended;
   }

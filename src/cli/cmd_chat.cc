@@ -49,7 +49,7 @@ Status run_chat(const ChatFlags& flags) {
   if (host->opened().model == nullptr)
     return failed_precondition("chat needs a model: --model none has nobody to talk to");
   if (host->opened().model->tokenizer == nullptr) {
-    return failed_precondition(flags.host.engine.model + " has no tokenizer, so it cannot chat");
+    return host->opened().model->tokenizer_status.with_context("chat needs a tokenizer");
   }
   DW_ASSIGN_OR_RETURN(const auto module, host->load_bytes("chat", chat_guest()));
   actor::ActorOptions options;

@@ -119,11 +119,13 @@ void add_run(CLI::App& app, Action* action) {
   cmd->add_option("args", flags->args, "Arguments the guest sees");
   add_host_flags(cmd, &flags->host);
   cmd->add_option("--name", flags->name, "Name of the actor")->capture_default_str();
-  cmd->add_option("--message", flags->messages, "Send this message->allow_extra_args(false); repeat for a conversation");
+  cmd->add_option("--message", flags->messages, "Send this message; repeat for a conversation")
+      ->allow_extra_args(false);
   cmd->add_flag("--stdin", flags->stdin_messages, "Send each line of standard input as a message");
   cmd->add_option("--actor-config", flags->config_file, "File whose bytes the guest reads with config_read");
   cmd->add_option("--env", flags->env, "Grant an environment variable NAME=VALUE")->allow_extra_args(false);
-  cmd->add_option("--dir", flags->dirs, "Grant a folder GUEST=HOST, read-only unless :rw is added")->allow_extra_args(false);
+  cmd->add_option("--dir", flags->dirs, "Grant a folder GUEST=HOST, read-only unless :rw is added")
+      ->allow_extra_args(false);
   cmd->add_option("--seed", flags->seed, "Seed of the guest's random numbers")->capture_default_str();
   cmd->add_option("--memory-mb", flags->memory_mb, "Most linear memory, MiB")
       ->check(CLI::Range(1, 4096))

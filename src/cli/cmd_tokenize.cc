@@ -24,8 +24,13 @@ struct TokenizeFlags {
 Result<json> tokenize_line(const text::Tokenizer& tokenizer, const json& in) {
   if (!in.contains("text") || !in["text"].is_string()) return invalid_argument("needs a string \"text\"");
   text::EncodeOptions options;
-  options.parse_special = in.value("parse_special", false);
-  options.add_special = in.value("add_special", false);
+  for (const auto& [key, flag] :
+       {std::pair("parse_special", &options.parse_special), std::pair("add_special", &options.add_special)}) {
+    if (!in.contains(key)) continue;
+    if (!in[key].is_boolean())
+      return invalid_argument("\"" + std::string(key) + "\" is neither true nor false");
+    *flag = in[key].get<bool>();
+  }
   DW_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
                       tokenizer.encode(in["text"].get<std::string>(), options));
   return json{{"ids", ids}};
@@ -36,6 +41,11 @@ Result<json> detokenize_line(const text::Tokenizer& tokenizer, const json& in) {
   std::vector<int32_t> ids;
   for (const json& id : in["ids"]) {
     if (!id.is_number_integer()) return invalid_argument("an id is not an integer: " + id.dump());
+    const bool huge = id.is_number_unsigned() && id.get<uint64_t>() > INT32_MAX;
+    if (huge || id.get<int64_t>() < 0 || id.get<int64_t>() >= tokenizer.vocab_size()) {
+      return invalid_argument("id " + id.dump() + " is outside the vocabulary of " +
+                              std::to_string(tokenizer.vocab_size()) + " tokens");
+    }
     ids.push_back(id.get<int32_t>());
   }
   DW_ASSIGN_OR_RETURN(const std::string bytes, tokenizer.decode(ids.data(), ids.size(), true));

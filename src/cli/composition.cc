@@ -60,7 +60,8 @@ void add_engine_flags(CLI::App* cmd, EngineFlags* flags) {
       ->envname("DRIFTWOOD_CONTEXT")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  cmd->add_flag("--verify-cache", flags->verify_cache, "Compare the packed-weight cache with its checksums first")
+  cmd->add_flag("--verify-cache", flags->verify_cache,
+                "Compare the packed-weight cache with its checksums first")
       ->envname("DRIFTWOOD_VERIFY_CACHE");
   cmd->add_flag("--no-cache", flags->no_cache, "Keep no packed weights and no compiled modules on disk");
 }
@@ -76,7 +77,8 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   DW_ASSIGN_OR_RETURN(opened.device, open_device(flags));
   DW_ASSIGN_OR_RETURN(const std::string path, locate_model(flags.model));
   const int load_threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
-  DW_ASSIGN_OR_RETURN(opened.model, engine::load_model(path, {cache_folder(flags), load_threads, flags.verify_cache}));
+  DW_ASSIGN_OR_RETURN(opened.model,
+                      engine::load_model(path, {cache_folder(flags), load_threads, flags.verify_cache}));
   engine::EngineOptions options;
   options.kv_dtype = flags.kv == "f32" ? DType::kF32 : DType::kF16;
   options.max_context = flags.max_context;

@@ -21,7 +21,7 @@ struct EngineFlags {
   std::string kv = "f16";
   int64_t max_context = 0;
   bool verify_cache = false;  // compare cached weights with their checksums
-  bool no_cache = false;  // neither packed weights nor compiled modules on disk
+  bool no_cache = false;      // neither packed weights nor compiled modules on disk
 };
 
 // Declaration order is destruction order reversed: the engine goes first, the device last.

@@ -42,7 +42,8 @@ class Companions {
  private:
   void keep_stepping(engine::Engine& engine, std::vector<int32_t> ids, int which) {
     // Other prompts than the one under test: rotated, so that lengths of pieces and positions differ.
-    std::rotate(ids.begin(), ids.begin() + static_cast<int64_t>(ids.size()) * (which + 1) / 5, ids.end());
+    std::rotate(ids.begin(), ids.begin() + static_cast<int64_t>(ids.size()) * ((which + 1) % 5) / 5,
+                ids.end());
     const int64_t piece = 1 + which * 5;
     while (!stop_.load()) {
       auto session = engine.open({});

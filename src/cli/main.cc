@@ -1,8 +1,12 @@
 // driftwood: the program. The composition root: the only place that names concrete backends.
 #include <unistd.h>
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "base/code_table.h"
 #include "cli/command.h"
@@ -19,6 +23,36 @@ Status run_action(const Action& action) {
   } catch (const std::exception& e) {
     return internal_error(e.what());
   }
+}
+
+// CLI11 lets a config file win over the environment; ours is flag > environment > config file. So variables
+// become flags of the chosen subcommand, unless the flag is given.
+std::vector<std::string> with_environment(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> args(argv + 1, argv + argc);
+  const auto given = [&](const std::string& flag) {
+    return std::any_of(args.begin(), args.end(),
+                       [&](const std::string& a) { return a == flag || a.starts_with(flag + "="); });
+  };
+  const auto add = [&](const CLI::App& owner, size_t at) {
+    for (const CLI::Option* option : owner.get_options()) {
+      const char* value =
+          option->get_envname().empty() ? nullptr : std::getenv(option->get_envname().c_str());
+      const std::string flag = option->get_lnames().empty() ? "" : "--" + option->get_lnames()[0];
+      if (value == nullptr || *value == '\0' || flag.empty() || given(flag)) continue;
+      args.insert(args.begin() + static_cast<std::ptrdiff_t>(at), flag + "=" + value);
+    }
+  };
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  for (size_t i = 0; i < args.size(); ++i) {
+    const auto chosen = std::find_if(commands.begin(), commands.end(),
+                                     [&](const CLI::App* c) { return c->get_name() == args[i]; });
+    if (chosen == commands.end()) continue;
+    add(**chosen, i + 1);
+    break;
+  }
+  add(app, 0);
+  std::reverse(args.begin(), args.end());  // as CLI11 takes them
+  return args;
 }
 
 int run(int argc, char** argv) {
@@ -43,7 +77,7 @@ int run(int argc, char** argv) {
   add_models(app, &action);
   add_completion(app, &action);
   try {
-    app.parse(argc, argv);
+    app.parse(with_environment(app, argc, argv));
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
     return code == 0 ? 0 : code_row(Code::kInvalidArgument).exit_code;

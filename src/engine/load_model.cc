@@ -5,11 +5,13 @@
 namespace driftwood::engine {
 namespace {
 
-// A checkpoint may carry no tokenizer or template; anything else that goes wrong is an error.
+// Token ids need no text, so a model whose tokenizer or template is absent or not supported is still a model;
+// why it has none is kept for those who ask for text.
 template <typename T>
-Result<std::shared_ptr<const T>> if_present(Result<std::shared_ptr<const T>> loaded) {
-  if (!loaded.is_ok() && loaded.status().code() == Code::kNotFound) return std::shared_ptr<const T>();
-  return loaded;
+std::shared_ptr<const T> if_usable(Result<std::shared_ptr<const T>> loaded, Status* why) {
+  if (loaded.is_ok()) return *loaded;
+  *why = loaded.status();
+  return nullptr;
 }
 
 }  // namespace
@@ -32,8 +34,8 @@ Result<std::shared_ptr<LoadedModel>> load_model(const std::string& path, const L
   DW_ASSIGN_OR_RETURN(model->weights, weights::open_weights(model->checkpoint, std::move(matrices),
                                                             std::move(vectors), source));
 
-  DW_ASSIGN_OR_RETURN(model->tokenizer, if_present(text::Tokenizer::from_checkpoint(checkpoint)));
-  DW_ASSIGN_OR_RETURN(model->chat_template, if_present(text::ChatTemplate::from_checkpoint(checkpoint)));
+  model->tokenizer = if_usable(text::Tokenizer::from_checkpoint(checkpoint), &model->tokenizer_status);
+  model->chat_template = if_usable(text::ChatTemplate::from_checkpoint(checkpoint), &model->template_status);
   model->fingerprint_hex = checkpoint.fingerprint_hex();
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   model->load_ms = took.count();

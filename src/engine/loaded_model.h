@@ -27,6 +27,8 @@ struct LoadedModel {
   std::unique_ptr<weights::WeightSource> weights;
   std::shared_ptr<const text::Tokenizer> tokenizer;         // null: the checkpoint carries none
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null likewise
+  Status tokenizer_status;  // why there is no tokenizer
+  Status template_status;   // why there is no template
   std::string fingerprint_hex;
   double load_ms = 0;
 };

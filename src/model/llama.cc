@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "graph/builder.h"
 #include "model/model.h"
@@ -148,7 +149,9 @@ Status configure_gguf_rope(const Checkpoint& c, ModelConfig* m) {
   const auto type = format::metadata_string_or(c, p + "scaling.type");
   const auto legacy_linear = format::metadata_float_or(c, p + "scale_linear");
   rope.factor = format::metadata_float_or(c, p + "scaling.factor").value_or(legacy_linear.value_or(1.0));
-  auto scaling = rope_scaling_from_name(type.value_or(legacy_linear.has_value() ? "linear" : "none"));
+  // A factor without a type means linear, as in files older than the type key.
+  const bool factor_alone = legacy_linear.has_value() || c.metadata(p + "scaling.factor") != nullptr;
+  auto scaling = rope_scaling_from_name(type.value_or(factor_alone ? "linear" : "none"));
   if (!scaling.is_ok()) return scaling.status().with_context(c.path() + ": " + p + "scaling.type");
   rope.scaling = *scaling;
   if (rope.factor <= 0.0) rope.factor = 1.0;  // files write 0 for "not scaled"
@@ -163,8 +166,68 @@ Status configure_gguf_rope(const Checkpoint& c, ModelConfig* m) {
   return Status::ok();
 }
 
+// Keys that may be absent, but if they are there must be what they should be: a number written as a text
+// would otherwise silently become the default.
+enum class Expect { kNumber, kText, kBool };
+struct OptionalKey {
+  const char* key;
+  Expect kind;
+};
+constexpr OptionalKey kGgufOptional[] = {
+    {"llama.rope.freq_base", Expect::kNumber},
+    {"llama.rope.scale_linear", Expect::kNumber},
+    {"llama.rope.scaling.type", Expect::kText},
+    {"llama.rope.scaling.factor", Expect::kNumber},
+    {"llama.rope.scaling.attn_factor", Expect::kNumber},
+    {"llama.rope.scaling.original_context_length", Expect::kNumber},
+    {"llama.expert_count", Expect::kNumber},
+};
+constexpr OptionalKey kFolderOptional[] = {
+    {"rms_norm_eps", Expect::kNumber},
+    {"rope_theta", Expect::kNumber},
+    {"partial_rotary_factor", Expect::kNumber},
+    {"hidden_act", Expect::kText},
+    {"tie_word_embeddings", Expect::kBool},
+    {"attention_bias", Expect::kBool},
+    {"mlp_bias", Expect::kBool},
+};
+constexpr OptionalKey kFolderRope[] = {
+    {"rope_theta", Expect::kNumber},
+    {"rope_type", Expect::kText},
+    {"type", Expect::kText},
+    {"factor", Expect::kNumber},
+    {"low_freq_factor", Expect::kNumber},
+    {"high_freq_factor", Expect::kNumber},
+    {"original_max_position_embeddings", Expect::kNumber},
+    {"partial_rotary_factor", Expect::kNumber},
+    {"attention_factor", Expect::kNumber},
+    {"beta_fast", Expect::kNumber},
+    {"beta_slow", Expect::kNumber},
+    {"mscale", Expect::kNumber},
+    {"mscale_all_dim", Expect::kNumber},
+    {"truncate", Expect::kBool},
+};
+
+Status check_kinds(const Checkpoint& c, const std::string& prefix, std::span<const OptionalKey> keys) {
+  using Kind = format::MetadataValue::Kind;
+  for (const OptionalKey& optional : keys) {
+    const std::string key = prefix + optional.key;
+    const format::MetadataValue* value = c.metadata(key);
+    if (value == nullptr) continue;
+    const bool number =
+        value->kind == Kind::kInt || value->kind == Kind::kUint || value->kind == Kind::kFloat;
+    if (optional.kind == Expect::kNumber && !number) return bad_key(c, key, "must be a number");
+    if (optional.kind == Expect::kText && value->kind != Kind::kString)
+      return bad_key(c, key, "must be a text");
+    if (optional.kind == Expect::kBool && value->kind != Kind::kBool)
+      return bad_key(c, key, "must be true or false");
+  }
+  return Status::ok();
+}
+
 Result<ModelConfig> configure_gguf(const Checkpoint& c) {
   const std::string p = "llama.";
+  DW_RETURN_IF_ERROR(check_kinds(c, "", kGgufOptional));
   if (format::metadata_int_or(c, p + "expert_count").value_or(0) > 0) {
     return unimplemented(c.path() + ": mixture-of-experts llama files are not supported (" + p +
                          "expert_count)");
@@ -237,6 +300,9 @@ Status configure_folder_rope(const Checkpoint& c, ModelConfig* m) {
 Result<ModelConfig> configure_folder(const Checkpoint& c) {
   ModelConfig m;
   m.rope_style = RopeStyle::kHalf;
+  DW_RETURN_IF_ERROR(check_kinds(c, "", kFolderOptional));
+  DW_RETURN_IF_ERROR(check_kinds(c, "rope_parameters.", kFolderRope));
+  DW_RETURN_IF_ERROR(check_kinds(c, "rope_scaling.", kFolderRope));
   DW_ASSIGN_OR_RETURN(m.vocab_size, dimension(c, "vocab_size"));
   DW_ASSIGN_OR_RETURN(m.layers, dimension(c, "num_hidden_layers"));
   DW_ASSIGN_OR_RETURN(m.context_length, dimension(c, "max_position_embeddings", 2048));

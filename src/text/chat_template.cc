@@ -81,8 +81,8 @@ Status check_array(std::string_view text, const char* what) {
 
 class BridgeTemplate final : public ChatTemplate {
  public:
-  BridgeTemplate(Templates templates, const SpecialTokens& special)
-      : templates_(std::move(templates)) {
+  BridgeTemplate(std::string path, Templates templates, const SpecialTokens& special)
+      : path_(std::move(path)), templates_(std::move(templates)) {
     for (const auto& [name, text] : special.template_variables) {
       variables_ += ",\"" + name + "\":" + json(text).dump(-1, ' ', false, json::error_handler_t::replace);
     }
@@ -107,7 +107,7 @@ class BridgeTemplate final : public ChatTemplate {
     BridgeBytes error;
     const dwb_status code = dwb_template_render(source.data(), source.size(), context.data(), context.size(),
                                                 out.out(), error.out());
-    if (code != DWB_OK) return bridge_status(code, error);
+    if (code != DWB_OK) return bridge_status(code, error).with_context(path_);
     return out.str();
   }
 
@@ -118,6 +118,7 @@ class BridgeTemplate final : public ChatTemplate {
     return templates_.at(kDefault);
   }
 
+  std::string path_;
   Templates templates_;
   std::string variables_;  // ,"bos_token":"<s>", ...
 };
@@ -139,7 +140,7 @@ Result<std::shared_ptr<const ChatTemplate>> ChatTemplate::from_checkpoint(const 
   }
   DW_ASSIGN_OR_RETURN(const SpecialTokens special, read_special_tokens(checkpoint));
   return std::shared_ptr<const ChatTemplate>(
-      std::make_shared<BridgeTemplate>(std::move(templates), special));
+      std::make_shared<BridgeTemplate>(checkpoint.path(), std::move(templates), special));
 }
 
 }  // namespace driftwood::text

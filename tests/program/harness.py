@@ -35,7 +35,7 @@ def smollm2():
 
 def run(*args, stdin=None, env=None, check=True, timeout=600):
     result = subprocess.run([str(PROGRAM), *map(str, args)], input=stdin, capture_output=True, timeout=timeout,
-                            env={**os.environ, **(env or {})}, text=isinstance(stdin, str) or stdin is None)
+                            env={**os.environ, **(env or {})}, text=isinstance(stdin, str) or stdin is None, errors="replace" if isinstance(stdin, str) or stdin is None else None)
     if check and result.returncode != 0:
         raise AssertionError(f"driftwood {' '.join(map(str, args))}: exit {result.returncode}\n{result.stderr}")
     return result

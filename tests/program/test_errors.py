@@ -69,6 +69,35 @@ class Errors(unittest.TestCase):
             r = subprocess.run([str(harness.PROGRAM), "models"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(r.returncode, 74)
 
+    def test_flag_beats_environment_beats_config_file(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            config = pathlib.Path(scratch) / "c.toml"
+            config.write_text('[logits]\nkv="f99"\n')
+            out = pathlib.Path(scratch) / "o"
+            rest = ("logits", "--model", harness.smollm2(), "--ids", "1,2,3,4", "--out", out)
+            from_file = harness.run("--config", config, *rest, check=False)
+            self.assertEqual(from_file.returncode, 64, "the file's value counts")
+            harness.run("--config", config, *rest, env={"DRIFTWOOD_KV": "f16"})
+            named = harness.run(*rest, env={"DRIFTWOOD_CONFIG": str(config)}, check=False)
+            self.assertEqual(named.returncode, 64)
+            harness.run(*rest)
+            plain = out.read_bytes()
+            harness.run(*rest, "--kv", "f16", env={"DRIFTWOOD_KV": "f32"})
+            self.assertEqual(out.read_bytes(), plain)
+            harness.run(*rest, env={"DRIFTWOOD_KV": "f32"})
+            self.assertNotEqual(out.read_bytes(), plain)
+
+    def test_typos_in_a_config_file_are_errors(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            config = pathlib.Path(scratch) / "c.toml"
+            config.write_text("[logits]\nthreds=1\n")
+            self.fails("--config", config, "models", words=["threds"])
+
+    def test_many_companions(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            harness.run("logits", "--model", harness.fixture_model("llama3"), "--ids", ",".join(map(str, range(1, 60))),
+                        "--beside", 8, "--out", pathlib.Path(scratch) / "o")
+
     def test_help_everywhere(self):
         for command in ("run", "chat", "proof", "logits", "tokenize", "bench", "models", "completion"):
             r = harness.run(command, "--help")

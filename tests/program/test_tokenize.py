@@ -29,7 +29,8 @@ class Tokenize(unittest.TestCase):
             self.assertEqual(answer["text"], case["text"])
 
     def test_bad_lines_are_named(self):
-        for line, word in (("{", "line 1"), ('{"txt":1}', "text"), ("[1]", "line 1")):
+        for line, word in (("{", "line 1"), ('{"txt":1}', "text"), ("[1]", "line 1"),
+                           ('{"text":"a","parse_special":1}', "parse_special")):
             r = harness.run("tokenize", "--model", self.model, "--jsonl", stdin=line + "\n", check=False)
             self.assertEqual(r.returncode, 64)
             self.assertIn(word, r.stderr)
