@@ -16,9 +16,14 @@ void print_output(const actor::Output& output) {
   std::fflush(stdout);
 }
 
+// A guest's text is data: no escape sequence reaches the terminal and no line break forges a line of its own.
 void print_log(actor::ActorId, int level, std::string_view text) {
-  std::fprintf(stderr, "[%s] %.*s\n", kLogLevels[level < 0 || level > 3 ? 3 : level],
-               static_cast<int>(text.size()), text.data());
+  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  std::string line(text);
+  for (char& c : line) {
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) c = c == '\n' ? ' ' : '?';
+  }
+  std::fprintf(stderr, "[%s] %s\n", kLogLevels[level < 0 || level > 3 ? 3 : level], line.c_str());
 }
 
 }  // namespace

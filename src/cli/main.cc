@@ -88,7 +88,13 @@ int run(int argc, char** argv) {
   }
   if (status.is_ok()) return 0;
   std::fflush(stdout);
-  std::fprintf(stderr, "driftwood: %s\n", status.to_string().c_str());
+  std::string message = status.to_string();
+  for (char& c : message) {  // names from files and guests may hold escape sequences
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '?';
+  }
+  constexpr size_t kMostBytes = 4096;
+  if (message.size() > kMostBytes) message = message.substr(0, kMostBytes) + " ...";
+  std::fprintf(stderr, "driftwood: %s\n", message.c_str());
   return code_row(status.code()).exit_code;
 }
 
