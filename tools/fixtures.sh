@@ -6,7 +6,7 @@ build=$1
 source_root=$(cd "$(dirname "$0")/.." && pwd)
 fixtures=${DRIFTWOOD_FIXTURES:-$source_root/../shared/fixtures}
 [ -f "$fixtures/models.tar.xz" ] || exit 0
-target="$build/fixtures"
+target="$(cd "$build" && pwd)/fixtures"
 if [ ! -f "$target/.complete" ]; then
   rm -rf "$target.tmp"
   mkdir -p "$target.tmp"
