@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "region/region.h"
 #include "sampler/sampler.h"
 
 namespace driftwood::engine {
@@ -49,7 +50,11 @@ struct FrozenSession {
 
   int64_t block_bytes = 0;
   std::vector<std::span<const uint8_t>> kv_blocks;
-  std::shared_ptr<const void> kv_owner;
+  // Instead of kv_blocks, where the KV lies in immutable files: one entry a block, in order, each block_bytes
+  // long, offset a multiple of 64 KiB (fd -1: zeros). thaw() maps the full ones, which come in when touched,
+  // and reads the last one if it is not full.
+  std::vector<region::FileImage> kv_files;
+  std::shared_ptr<const void> kv_owner;  // keeps bytes alive or descriptors open
 
   int64_t kv_bytes() const { return static_cast<int64_t>(kv_blocks.size()) * block_bytes; }
 };

@@ -23,6 +23,7 @@ size_t os_page_bytes();
 
 // Bytes of a regular file that a region begins with. The descriptor stays the caller's and may be closed once
 // the region is made. The file must be immutable from then on (os/memory_map.h says what happens otherwise).
+// fd -1 stands for zeros and needs no file.
 struct FileImage {
   int fd = -1;
   uint64_t offset = 0;  // a multiple of kImageAlignment
@@ -46,7 +47,7 @@ class Region {
   // Reserves `reserve_bytes` followed by `guard_bytes` that are never accessible; commits `commit_bytes`.
   static Result<std::unique_ptr<Region>> create(size_t reserve_bytes, size_t guard_bytes,
                                                 size_t commit_bytes);
-  // The same, beginning with `image`; the committed bytes after it (commit_bytes >= image.length) are zero.
+  // The same, beginning with the pieces of `image` one after the other; the committed bytes after it (commit_bytes >= image.length) are zero.
   // invalid_argument names a bad size or offset, data_loss a file that is shorter than the image.
   static Result<std::unique_ptr<Region>> create_on_file(const FileImage& image, size_t reserve_bytes,
                                                         size_t guard_bytes, size_t commit_bytes);

@@ -40,6 +40,9 @@ struct SectionDescription {
 // last holds whole pieces (KV blocks need not be neighbours in memory).
 struct SectionTensor : TensorDescription {
   std::vector<ByteSpan> chunks;
+  // With piece_bytes, of pieces that were hashed before: one digest a piece, all zero where it is not known;
+  // or empty. Taken at its word.
+  std::vector<Digest> known;
 };
 
 struct Section : SectionDescription {

@@ -7,7 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
+
+#include "region/region.h"
 
 namespace driftwood::wasm {
 
@@ -23,14 +28,28 @@ struct GlobalValue {
   bool operator==(const GlobalValue&) const = default;
 };
 
-// Linear memory as bytes of a regular file, which is mapped and must stay as it is while an instance lives on
-// it (cutting it ends the process, rewriting it shows through). The descriptor is needed only during the
-// restore.
+// Linear memory as bytes of regular files, which are mapped and must stay as they are while an instance lives
+// on them (cutting one ends the process, rewriting it shows through).
 struct MemoryImage {
-  int fd = -1;
-  uint64_t file_offset = 0;   // a multiple of 64 KiB
-  uint64_t length_bytes = 0;  // a multiple of 64 KiB; 0 (for a memory without pages) needs no file
-  uint64_t memory_bytes = 0;  // the memory's whole size, zero after the image; 0: length_bytes
+  std::vector<region::FileImage> pieces;  // in order; each length a multiple of 64 KiB; fd -1: zeros
+  uint64_t memory_bytes = 0;              // the memory's whole size, zero after the pieces; 0: their sum
+  std::shared_ptr<const void> owner;      // keeps the descriptors open
+
+  uint64_t image_bytes() const;  // sum of the pieces' lengths
+};
+
+// Bytes that differ from the image: [offset, offset + bytes.size()), whole OS pages.
+struct MemoryPatch {
+  uint64_t offset = 0;
+  std::span<const uint8_t> bytes;
+};
+
+// A guest's whole memory at a rest point as a value. Patches point into `patch_owner` (a copy) or into the
+// memory of the guest itself, which must not run before they have been used.
+struct FrozenMemory {
+  MemoryImage image;
+  std::vector<MemoryPatch> patches;  // ascending, disjoint
+  std::shared_ptr<const void> patch_owner;
 };
 
 }  // namespace driftwood::wasm
