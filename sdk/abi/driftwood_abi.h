@@ -188,12 +188,18 @@ DW_IMPORT(softmax) int32_t dw_softmax(const dw_softmax_params* params);
 DW_IMPORT(timer_set) int32_t dw_timer_set(int64_t delay_ns, int64_t tag);
 DW_IMPORT(timer_cancel) int32_t dw_timer_cancel(int64_t tag);
 
+// ---- the actor's own state: done at the rest point after the handler ----
+DW_IMPORT(actor_fork)
+int32_t dw_actor_fork(const void* name, uint32_t name_length, uint64_t stream, int64_t tag);
+DW_IMPORT(checkpoint) int32_t dw_checkpoint(const void* name, uint32_t name_length);
+
 // ---- handlers: define those you need, with DW_HANDLER before them ----
 //   void    dw_on_start(void)                       once, before anything else
 //   void    dw_on_message(int64_t sender, int32_t length)
 //   int32_t dw_on_token(int64_t tag, int32_t session, int32_t token, int64_t position)
 //   void    dw_on_done(int64_t tag, int32_t session, int32_t reason, int64_t tokens)
 //   void    dw_on_timer(int64_t tag)
+//   void    dw_on_fork(int64_t tag, int64_t child)  child 0: this is the copy; negative: an error code
 #define DW_HANDLER(name) __attribute__((export_name(#name), used))
 #ifdef __cplusplus
 #define DW_EXTERN_C extern "C"
@@ -209,6 +215,7 @@ DW_IMPORT(timer_cancel) int32_t dw_timer_cancel(int64_t tag);
 #define DW_ON_DONE(tag, session, reason, tokens)                                                   \
   DW_EXTERN_C DW_HANDLER(dw_on_done) void dw_on_done(int64_t tag, int32_t session, int32_t reason, \
                                                      int64_t tokens)
+#define DW_ON_FORK(tag, child) DW_EXTERN_C DW_HANDLER(dw_on_fork) void dw_on_fork(int64_t tag, int64_t child)
 #define DW_ON_TIMER(tag) DW_EXTERN_C DW_HANDLER(dw_on_timer) void dw_on_timer(int64_t tag)
 #endif  // __wasm__
 

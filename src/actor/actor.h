@@ -11,11 +11,15 @@
 // without a lock held; they must not call stop() or wait for their own actor. Ownership: the system owns its
 // actors; runtime, engine and device outlive it. Errors: a guest's faults end that guest, everything else is
 // a Status.
+//
+// Between two events an actor is at rest and all of it is data: it can be frozen to a value (frozen_actor.h),
+// thawed, and forked; docs/snapshots.md tells what that holds.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +34,8 @@
 
 namespace driftwood::actor {
 
+// An actor's id is a hash of its name (actor_id_of), so that a restored actor is who it was and an id that
+// somebody kept never means anybody else.
 using ActorId = uint64_t;
 inline constexpr ActorId kOutside = 0;  // sender of messages that no actor sent
 
@@ -66,6 +72,18 @@ using OutputSink = std::function<void(const Output&)>;
 // Diagnostics, not effects: log() and WASI stderr appear at once. level as in the ABI, 0 debug to 3 error.
 using LogSink = std::function<void(ActorId actor, int level, std::string_view text)>;
 
+struct FrozenActor;
+// What checkpoint() of a guest leads to: called at the rest point after the handler, on the actor's thread. The
+// state is the callee's; a name may be empty. Its status is only logged.
+using CheckpointSink = std::function<Status(const std::string& name, std::shared_ptr<FrozenActor> frozen)>;
+
+// Where an actor is to stop: it runs no further event, mailbox and timers included, once it has generated that
+// many tokens or run that many handlers in its life. It counts as idle then.
+struct HoldPoint {
+  int64_t tokens_generated = std::numeric_limits<int64_t>::max();
+  uint64_t handlers_run = std::numeric_limits<uint64_t>::max();
+};
+
 struct ActorOptions {
   ActorLimits limits;
   std::vector<uint8_t> config;  // what config_read() gives
@@ -73,11 +91,13 @@ struct ActorOptions {
   wasm::WasiOptions wasi;       // args, env and folders are used; sinks, clock and random are the actor's own
   OutputSink output;
   LogSink log;
+  CheckpointSink checkpoint;              // null: the guest's checkpoint() answers unavailable
+  HoldPoint hold_at;
 };
 
 enum class ActorState : uint8_t {
   kBusy,     // has work: a handler runs or events wait
-  kIdle,     // waits for a message or a timer
+  kIdle,     // waits for a message or a timer, or is held
   kExited,   // a command that returned or called exit, or a guest that exited in a handler
   kStopped,  // by stop()
   kTrapped,  // a guest fault; `status` names actor, handler and cause
@@ -98,6 +118,8 @@ struct ActorStatus {
   int32_t sessions = 0;
   int32_t timers = 0;  // set and not yet due
   int32_t mailbox = 0;
+  bool held = false;
+  std::string parent;             // hash of the snapshot it was thawed from
   uint64_t messages_dropped = 0;  // sent to actors that had ended or were full when the handler returned
 
   bool ended() const { return state >= ActorState::kExited; }
@@ -134,16 +156,35 @@ class ActorSystem {
   // Until it ended; its status.
   virtual Status wait_exit(ActorId id, std::chrono::milliseconds timeout) = 0;
 
+  // The actor's whole state at its next rest point, after which it goes on: waits for the handler that runs and
+  // takes what copying its written memory costs; KV is shared, not copied. Not from a sink of that actor.
+  // failed_precondition: it can't be frozen, with the reason; not_found: it has ended.
+  virtual Result<std::shared_ptr<FrozenActor>> freeze(ActorId id) = 0;
+  // A new actor that goes on where `frozen` stopped; no guest code runs here, no token is computed. Of
+  // `options` count: the sinks, hold_at, limits (caps of what the actor had), and folders, which must
+  // grant what it had (failed_precondition names what is missing). `module` may be null if `frozen` has it.
+  // failed_precondition: an identity that differs, with both values. Nothing is left behind on an error.
+  virtual Result<ActorId> thaw(const std::string& name, const FrozenActor& frozen,
+                               std::shared_ptr<wasm::Module> module, ActorOptions options) = 0;
+  // A copy of a living actor at its next rest point: mailbox and timers are copied, KV and clean memory pages are
+  // shared. Stream 0 goes on as the parent would; any other re-keys samplers and random numbers.
+  virtual Result<ActorId> fork(ActorId id, const std::string& name, uint64_t stream) = 0;
+  // Replaces the actor's hold point; HoldPoint{} lets it go on.
+  virtual Status hold_at(ActorId id, const HoldPoint& point) = 0;
+
   // Ended actors are remembered for the last 1,024 ends.
   virtual Result<ActorStatus> status(ActorId id) const = 0;
   virtual Result<ActorId> find(std::string_view name) const = 0;  // living actors only
   virtual std::vector<ActorStatus> list() const = 0;              // living actors by id
 };
 
+// The id of any actor of that name; never kOutside.
+ActorId actor_id_of(std::string_view name);
+
 // ---- the host-call table: what guests can import ----
 
 struct HostCall {
-  std::string_view group;  // "info", "text", "session", "generate", "message", "tensor", "timer"
+  std::string_view group;  // "info", "text", "session", "generate", "message", "tensor", "timer", "state"
   std::string_view name;
   std::string_view parameters;  // "ptr text, len length, i32 flags": ptr and len travel as i32
   std::string_view result;      // "i32" or "i64"

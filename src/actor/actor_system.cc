@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "actor/event_loop.h"
+#include "base/sha256.h"
 
 namespace driftwood::actor {
 namespace {
@@ -40,6 +41,21 @@ class System final : public ActorSystem, private LoopHost {
 
   Result<ActorId> spawn(const std::string& name, std::shared_ptr<wasm::Module> module,
                         ActorOptions options) override;
+  Result<ActorId> thaw(const std::string& name, const FrozenActor& frozen,
+                       std::shared_ptr<wasm::Module> module, ActorOptions options) override {
+    return enroll(name, [&](ActorId id) {
+      return EventLoop::thaw(*runtime_, std::move(module), id, name, frozen, std::move(options), engine_,
+                             device_, this);
+    });
+  }
+  Result<std::shared_ptr<FrozenActor>> freeze(ActorId id) override;
+  Result<ActorId> fork(ActorId id, const std::string& name, uint64_t stream) override;
+  Status hold_at(ActorId id, const HoldPoint& point) override {
+    const std::shared_ptr<EventLoop> loop = get(id);
+    if (loop == nullptr) return gone(id);
+    loop->hold_at(point);
+    return Status::ok();
+  }
   Status send(ActorId id, std::span<const uint8_t> bytes) override {
     const std::shared_ptr<EventLoop> loop = get(id);
     if (loop == nullptr) return gone(id);
@@ -98,6 +114,10 @@ class System final : public ActorSystem, private LoopHost {
     const std::shared_ptr<EventLoop> loop = get(target);
     return loop != nullptr && loop->deliver(std::move(message)).is_ok();
   }
+  Result<ActorId> fork_at_rest(EventLoop& parent, const std::string& name, uint64_t stream,
+                               int64_t tag) override {
+    return fork_as(parent, name, stream, tag);
+  }
   bool others_wait() const override { return waiting_.load(std::memory_order_relaxed) != 0; }
 
   // Why an actor cannot be reached: never there, or how it ended.
@@ -118,8 +138,8 @@ class System final : public ActorSystem, private LoopHost {
   Result<ActorStatus> ended_status(ActorId id) const {
     const std::shared_lock lock(registry_mutex_);
     const auto it =
-        std::find_if(ended_.begin(), ended_.end(), [&](const ActorStatus& s) { return s.id == id; });
-    if (it == ended_.end()) return unknown(id);
+        std::find_if(ended_.rbegin(), ended_.rend(), [&](const ActorStatus& s) { return s.id == id; });
+    if (it == ended_.rend()) return unknown(id);
     return *it;
   }
   std::vector<std::shared_ptr<EventLoop>> living() const {
@@ -135,6 +155,13 @@ class System final : public ActorSystem, private LoopHost {
     static_cast<void>(loop.wait_exit(std::chrono::hours(24)));
   }
   void retire(const EventLoop& loop);
+  // Reserves the name, makes the actor, and lets it run.
+  using Maker = std::function<Result<std::shared_ptr<EventLoop>>(ActorId id)>;
+  Result<ActorId> enroll(const std::string& name, const Maker& make);
+  Result<ActorId> fork_as(EventLoop& parent, const std::string& name, uint64_t stream,
+                          std::optional<int64_t> tag) {
+    return enroll(name, [&](ActorId id) { return parent.fork(*runtime_, {id, name, stream, tag}); });
+  }
 
   // Pool
   void work();
@@ -147,7 +174,6 @@ class System final : public ActorSystem, private LoopHost {
   device::Device* const device_;
 
   mutable std::shared_mutex registry_mutex_;
-  ActorId last_id_ = 0;
   std::map<ActorId, std::shared_ptr<EventLoop>> actors_;
   std::map<std::string, ActorId, std::less<>> by_name_;
   std::deque<ActorStatus> ended_;
@@ -164,17 +190,47 @@ class System final : public ActorSystem, private LoopHost {
 
 Result<ActorId> System::spawn(const std::string& name, std::shared_ptr<wasm::Module> module,
                               ActorOptions options) {
+  return enroll(name, [&](ActorId id) {
+    return EventLoop::create(*runtime_, std::move(module), id, name, std::move(options), engine_, device_,
+                             this);
+  });
+}
+
+Result<std::shared_ptr<FrozenActor>> System::freeze(ActorId id) {
+  const std::shared_ptr<EventLoop> loop = get(id);
+  if (loop == nullptr) return gone(id);
+  std::shared_ptr<FrozenActor> frozen;
+  DW_RETURN_IF_ERROR(loop->at_rest([&] {
+    DW_ASSIGN_OR_RETURN(frozen, loop->freeze());
+    return Status::ok();
+  }));
+  return frozen;
+}
+
+Result<ActorId> System::fork(ActorId id, const std::string& name, uint64_t stream) {
+  const std::shared_ptr<EventLoop> loop = get(id);
+  if (loop == nullptr) return gone(id);
+  ActorId child = 0;
+  DW_RETURN_IF_ERROR(loop->at_rest([&] {
+    DW_ASSIGN_OR_RETURN(child, fork_as(*loop, name, stream, std::nullopt));
+    return Status::ok();
+  }));
+  return child;
+}
+
+Result<ActorId> System::enroll(const std::string& name, const Maker& make) {
   constexpr size_t kMaxName = 256;
   if (name.empty() || name.size() > kMaxName) return invalid_argument("an actor's name has 1 to 256 bytes");
-  ActorId id = 0;
+  const ActorId id = actor_id_of(name);
   {
     const std::lock_guard lock(registry_mutex_);
     if (by_name_.contains(name)) return already_exists("an actor named '" + name + "' is alive");
-    id = ++last_id_;
+    if (const auto it = actors_.find(id); it != actors_.end()) {
+      return already_exists("the name '" + name + "' has the id of actor '" + it->second->name() + "'");
+    }
     by_name_.emplace(name, id);  // the name is taken from here on; messages find nobody yet
   }
-  Result<std::shared_ptr<EventLoop>> loop =
-      EventLoop::create(*runtime_, std::move(module), id, name, std::move(options), engine_, device_, this);
+  Result<std::shared_ptr<EventLoop>> loop = make(id);
   {
     const std::lock_guard lock(registry_mutex_);
     if (!loop.is_ok()) {
@@ -278,6 +334,14 @@ std::unique_ptr<ActorSystem> ActorSystem::create(std::shared_ptr<wasm::Runtime> 
   if (threads <= 0)
     threads = std::max(kLeastThreads, 2 * static_cast<int>(std::thread::hardware_concurrency()));
   return std::make_unique<System>(std::move(runtime), engine, device, threads);
+}
+
+ActorId actor_id_of(std::string_view name) {
+  const Sha256Digest digest = sha256({reinterpret_cast<const uint8_t*>(name.data()), name.size()});
+  ActorId id = 0;
+  for (int i = 0; i < 8; ++i) id |= static_cast<ActorId>(digest[static_cast<size_t>(i)]) << (8 * i);
+  id &= std::numeric_limits<int64_t>::max();  // guests see it as i64, where negative means an error
+  return id == kOutside ? 1 : id;
 }
 
 std::string_view actor_state_name(ActorState state) {

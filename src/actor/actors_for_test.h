@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -55,6 +56,30 @@ inline device::Device& shared_device() {
     return std::move(*made);
   }();
   return *device;
+}
+
+// The tiny fixture model on an engine of its own, or null if DRIFTWOOD_FIXTURE_MODELS is not set.
+struct OpenedModel {
+  std::shared_ptr<engine::LoadedModel> model;
+  std::unique_ptr<engine::Engine> engine;
+};
+
+inline OpenedModel open_model(const std::string& path) {
+  OpenedModel opened;
+  auto model = engine::load_model(path, {});
+  DW_CHECK(model.is_ok(), model.status().message().c_str());
+  opened.model = *model;
+  engine::EngineOptions options;
+  options.kv_budget_bytes = 256 << 20;
+  auto engine = engine::Engine::create(opened.model, &shared_device(), options);
+  DW_CHECK(engine.is_ok(), engine.status().message().c_str());
+  opened.engine = std::move(*engine);
+  return opened;
+}
+
+inline OpenedModel open_tiny() {
+  const char* folder = std::getenv("DRIFTWOOD_FIXTURE_MODELS");
+  return folder == nullptr || *folder == 0 ? OpenedModel{} : open_model(std::string(folder) + "/llama3");
 }
 
 // Keeps everything; thread-safe.

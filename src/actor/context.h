@@ -14,18 +14,13 @@
 #include "actor/actor.h"
 #include "actor/draws.h"
 #include "actor/effects.h"
+#include "actor/frozen_actor.h"
 #include "actor/generates.h"
+#include "actor/message.h"
 #include "actor/sessions.h"
 #include "actor/timers.h"
 
 namespace driftwood::actor {
-
-struct Message {
-  ActorId sender = kOutside;
-  uint64_t epoch = 0;     // of the sender when it sent
-  uint64_t sequence = 0;  // the sender's
-  std::vector<uint8_t> bytes;
-};
 
 // The way to other actors. Thread-safe.
 class Post {
@@ -37,7 +32,7 @@ class Post {
   virtual Status check_receiver(ActorId id, uint64_t length, size_t staged) const = 0;
 };
 
-enum class Handler : uint8_t { kNone, kStart, kMessage, kToken, kDone, kTimer };
+enum class Handler : uint8_t { kNone, kStart, kMessage, kToken, kDone, kTimer, kFork };
 
 // Guest memory that the device has been told of. On devices whose pointers are the host's own there is
 // nothing to tell. Registered once per piece: a grown memory adds a piece, nothing is ever remapped.
@@ -95,6 +90,16 @@ struct ActorContext {
 
   int64_t tokens_appended = 0;
   int64_t tokens_generated = 0;
+
+  // What the handler asked for and the loop does when it has returned.
+  struct StateRequest {
+    bool fork = false;  // else a checkpoint
+    std::string name;
+    uint64_t stream = 0;
+    int64_t tag = 0;
+  };
+  std::vector<StateRequest> state_requests;
+  std::deque<ForkNotice> forks;  // to be told to the guest
 
   // resource_exhausted if `count` more tokens would exceed the actor's limit.
   Status check_tokens(int64_t count) const;

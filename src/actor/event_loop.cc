@@ -14,7 +14,7 @@ EventLoop::Slice EventLoop::run_slice() {
     if (ran && host_->others_wait()) return {SliceEnd::kMore, {}};
     if (!ran && go_idle()) {
       Slice slice{SliceEnd::kIdle, {}};
-      if (context_.timers.any()) slice.next_timer_ns = context_.timers.next_due_ns();
+      if (context_.timers.any() && !was_held_) slice.next_timer_ns = context_.timers.next_due_ns();
       return slice;
     }
   }
@@ -24,51 +24,75 @@ bool EventLoop::take_stop_or_message(bool* stop) {
   const std::lock_guard lock(mutex_);
   publish_locked();
   *stop = stop_requested_;
-  if (*stop || !started_ || context_.generates.any_ended() || mailbox_.empty()) return false;
+  if (*stop || held() || !started_ || !context_.forks.empty() || context_.generates.any_ended() ||
+      mailbox_.empty()) {
+    return false;
+  }
   context_.message = std::move(mailbox_.front());
   mailbox_.pop_front();
   return true;
 }
 
+Status EventLoop::run_next(bool has_message, bool* ran) {
+  *ran = true;
+  if (!started_) {
+    started_ = true;
+    return call_handler(Handler::kStart, on_start_, {}, nullptr);
+  }
+  if (!context_.forks.empty()) {
+    const ForkNotice notice = context_.forks.front();
+    context_.forks.pop_front();
+    const uint64_t args[2] = {static_cast<uint64_t>(notice.tag), static_cast<uint64_t>(notice.child)};
+    return call_handler(Handler::kFork, on_fork_, args, nullptr);
+  }
+  if (context_.generates.any_ended()) return run_done();
+  if (has_message) {
+    const uint64_t args[2] = {context_.message.sender, context_.message.bytes.size()};
+    const Status status = call_handler(Handler::kMessage, on_message_, args, nullptr);
+    context_.message = Message{};
+    return status;
+  }
+  if (const auto tag = context_.timers.any() ? context_.timers.take_due(host_monotonic_ns()) : std::nullopt) {
+    const uint64_t args[1] = {static_cast<uint64_t>(*tag)};
+    return call_handler(Handler::kTimer, on_timer_, args, nullptr);
+  }
+  if (context_.generates.any()) return run_token();
+  *ran = false;
+  return Status::ok();
+}
+
 bool EventLoop::run_event() {
+  run_rest_jobs();
   bool stop = false;
   const bool has_message = take_stop_or_message(&stop);
   if (stop) {
     end(ActorState::kStopped, Status::ok());
     return true;
   }
-  Status status;
-  if (!started_) {
-    started_ = true;
-    status = call_handler(Handler::kStart, on_start_, {}, nullptr);
-  } else if (context_.generates.any_ended()) {
-    status = run_done();
-  } else if (has_message) {
-    const uint64_t args[2] = {context_.message.sender, context_.message.bytes.size()};
-    status = call_handler(Handler::kMessage, on_message_, args, nullptr);
-    context_.message = Message{};
-  } else if (const auto tag =
-                 context_.timers.any() ? context_.timers.take_due(host_monotonic_ns()) : std::nullopt) {
-    const uint64_t args[1] = {static_cast<uint64_t>(*tag)};
-    status = call_handler(Handler::kTimer, on_timer_, args, nullptr);
-  } else if (context_.generates.any()) {
-    status = run_token();
-  } else {
-    return false;
-  }
+  was_held_ = held();
+  if (was_held_) return false;
+  bool ran = false;
+  Status status = run_next(has_message, &ran);
+  if (!ran) return false;
   if (instance_->exit_code() >= 0) {
     // The guest called exit: its doing, so what it did before counts.
     commit_effects();
     end(ActorState::kExited, Status::ok());
   } else if (status.code() == Code::kCancelled) {
     context_.effects.clear();  // stop() broke a handler off
+    context_.state_requests.clear();
     end(ActorState::kStopped, Status::ok());
   } else if (!status.is_ok()) {
     context_.effects.clear();
+    context_.state_requests.clear();
     end(ActorState::kTrapped, std::move(status));
   } else {
     commit_effects();
-    if (command_) end(ActorState::kExited, Status::ok());
+    if (command_) {
+      end(ActorState::kExited, Status::ok());
+    } else {
+      run_state_requests();
+    }
   }
   return true;
 }
@@ -211,6 +235,7 @@ void EventLoop::publish_locked() {
   status_.sessions = context_.sessions.count();
   status_.timers = context_.timers.count();
   status_.messages_dropped = messages_dropped_;
+  status_.held = held();
 }
 
 void EventLoop::end(ActorState state, Status status) {
@@ -229,6 +254,7 @@ void EventLoop::end(ActorState state, Status status) {
   status_.status = std::move(status);
   status_.exit_code = exit_code;
   mailbox_.clear();
+  refuse_rest_jobs_locked();
 }
 
 void EventLoop::announce_end() {
@@ -239,7 +265,9 @@ void EventLoop::announce_end() {
 
 bool EventLoop::go_idle() {
   const std::lock_guard lock(mutex_);
-  if (stop_requested_ || !mailbox_.empty()) return false;
+  if (stop_requested_ || !rest_jobs_.empty()) return false;
+  // was_held_: released since it looked.
+  if (!held() && (was_held_ || !mailbox_.empty())) return false;
   publish_locked();
   scheduled_ = false;
   changed_.notify_all();

@@ -16,6 +16,8 @@
 
 namespace driftwood::actor {
 
+class EventLoop;
+
 // What the loop needs of the system around it. Thread-safe.
 class LoopHost : public Post {
  public:
@@ -25,6 +27,9 @@ class LoopHost : public Post {
   virtual bool deliver(ActorId target, Message message) = 0;
   // Do other actors wait for a thread? Then a slice ends after one event.
   virtual bool others_wait() const = 0;
+  // A copy of `parent`, which is at rest on this thread, under that name; `tag` is told to both.
+  virtual Result<ActorId> fork_at_rest(EventLoop& parent, const std::string& name, uint64_t stream,
+                                       int64_t tag) = 0;
 };
 
 class EventLoop {
@@ -35,6 +40,11 @@ class EventLoop {
                                                    std::string name, ActorOptions options,
                                                    engine::Engine* engine, device::Device* device,
                                                    LoopHost* host);
+  // The same from a frozen actor: what ActorSystem::thaw says.
+  static Result<std::shared_ptr<EventLoop>> thaw(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module,
+                                                 ActorId id, std::string name, const FrozenActor& frozen,
+                                                 ActorOptions options, engine::Engine* engine,
+                                                 device::Device* device, LoopHost* host);
   ~EventLoop();
 
   ActorId id() const { return context_.id; }
@@ -55,6 +65,20 @@ class EventLoop {
   void request_stop();
   void interrupt();  // breaks a running handler off
   void wake();       // a timer may be due
+  void hold_at(const HoldPoint& point);
+
+  // Runs `job` at the next rest point: at once on this thread if the actor is idle, else on the one that runs
+  // it, and waits. not_found: it has ended. Not from the actor's own thread.
+  Status at_rest(const std::function<Status()>& job);
+  // At rest only (inside at_rest, or between events on the actor's thread).
+  Result<std::shared_ptr<FrozenActor>> freeze();
+  struct ForkAs {
+    ActorId id = 0;
+    std::string name;
+    uint64_t stream = 0;
+    std::optional<int64_t> tag;  // told to the child, if it was the guest that asked
+  };
+  Result<std::shared_ptr<EventLoop>> fork(wasm::Runtime& runtime, const ForkAs& as);
 
   // After SliceEnd::kEnded: lets the waits return. The system has forgotten the actor by then, so that
   // whoever waited can use its name again.
@@ -71,10 +95,37 @@ class EventLoop {
       : context_(id, std::move(name), std::move(options), engine, device, host), host_(host) {}
 
   Status instantiate(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module);
+  // What instantiate and restore have in common, once there is an instance.
+  Status open();
+  // Gives back what a loop that never ran has taken.
+  void abandon();
+
+  // freeze.cc, thaw.cc
+  Status can_freeze() const;
+  ActorLife life() const;
+  void adopt(const ActorLife& life);
+  Status thaw_sessions(const FrozenActor& frozen);
+  Status fork_sessions(const EventLoop& parent, uint64_t stream);
+
+  // event_loop_rest.cc
+  struct RestJob {
+    const std::function<Status()>* run;
+    Status result;
+    bool done = false;
+  };
+  bool run_rest_jobs();
+  void refuse_rest_jobs_locked();
+  bool held() const {
+    return context_.tokens_generated >= hold_tokens_.load(std::memory_order_relaxed) ||
+           handlers_run_ >= hold_handlers_.load(std::memory_order_relaxed);
+  }
+  void run_state_requests();
   Status resolve_handlers(const wasm::ModuleReport& report);
 
   // One event, if there is one. False: nothing to do.
   bool run_event();
+  // The event whose turn it is, if there is one: *ran.
+  Status run_next(bool has_message, bool* ran);
   bool take_stop_or_message(bool* stop);
   Status run_token();
   Status finish_token(const Generate& generate, int32_t token, int64_t position, int32_t verdict);
@@ -91,20 +142,30 @@ class EventLoop {
 
   ActorContext context_;
   LoopHost* const host_;
+  std::shared_ptr<wasm::Module> module_;
   std::unique_ptr<wasm::Instance> instance_;
   bool started_ = false;
   bool command_ = false;  // has `_start` (in on_start_) and no handlers
-  int on_start_ = -1, on_message_ = -1, on_token_ = -1, on_done_ = -1, on_timer_ = -1;
+  int on_start_ = -1, on_message_ = -1, on_token_ = -1, on_done_ = -1, on_timer_ = -1,
+      on_fork_ = -1;
   uint64_t epoch_ = 1;
   uint64_t sequence_ = 0;
   uint64_t handlers_run_ = 0;
   uint64_t messages_dropped_ = 0;
   uint64_t memory_bytes_ = 0;
+  std::string parent_;  // the snapshot it comes from
+  // Digests of the memory's image, as long as that is still the image.
+  std::shared_ptr<const void> digests_of_;
+  std::shared_ptr<const std::vector<snapshot::Digest>> image_digests_;
+  std::atomic<int64_t> hold_tokens_{HoldPoint().tokens_generated};
+  std::atomic<uint64_t> hold_handlers_{HoldPoint().handlers_run};
+  bool was_held_ = false;  // when this thread last looked
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::deque<Message> mailbox_;
-  bool scheduled_ = false;  // queued or running
+  std::vector<RestJob*> rest_jobs_;
+  bool scheduled_ = false;  // queued, running, or at rest for a job
   bool stop_requested_ = false;
   bool announced_ = false;
   ActorStatus status_;

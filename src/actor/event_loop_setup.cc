@@ -24,20 +24,31 @@ Result<std::shared_ptr<EventLoop>> EventLoop::create(wasm::Runtime& runtime,
   std::shared_ptr<EventLoop> loop(
       new EventLoop(id, std::move(name), std::move(options), engine, device, host));
   if (Status made = loop->instantiate(runtime, std::move(module)); !made.is_ok()) {
-    // Initialisers are guest code: they may have opened sessions.
-    loop->context_.sessions.close_all(engine);
-    loop->context_.window.close();
-    loop->instance_.reset();
+    loop->abandon();
     return made;
   }
   return loop;
 }
 
+// Initialisers are guest code: they may have opened sessions.
+void EventLoop::abandon() {
+  if (context_.engine != nullptr) context_.sessions.close_all(context_.engine);
+  context_.window.close();
+  instance_.reset();
+}
+
 Status EventLoop::instantiate(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module) {
-  const wasm::ModuleReport& report = module->report();
-  DW_ASSIGN_OR_RETURN(instance_, runtime.instantiate(module, host_imports(), instance_options_of(&context_)));
+  module_ = std::move(module);
+  DW_ASSIGN_OR_RETURN(instance_, runtime.instantiate(module_, host_imports(), instance_options_of(&context_)));
+  return open();
+}
+
+Status EventLoop::open() {
+  const wasm::ModuleReport& report = module_->report();
   DW_RETURN_IF_ERROR(resolve_handlers(report));
   memory_bytes_ = instance_->memory_bytes();
+  hold_tokens_.store(context_.options.hold_at.tokens_generated, std::memory_order_relaxed);
+  hold_handlers_.store(context_.options.hold_at.handlers_run, std::memory_order_relaxed);
   if (context_.options.log) {
     for (const std::string& blocker : report.snapshot_blockers) {
       context_.options.log(context_.id, kWarningLevel, "can't be frozen: " + blocker);
@@ -47,6 +58,7 @@ Status EventLoop::instantiate(wasm::Runtime& runtime, std::shared_ptr<wasm::Modu
   status_.id = context_.id;
   status_.name = context_.name;
   status_.state = ActorState::kIdle;
+  status_.parent = parent_;
   publish_locked();
   return Status::ok();
 }
@@ -64,6 +76,7 @@ Status EventLoop::resolve_handlers(const wasm::ModuleReport& report) {
       {"dw_on_token", {{kI64, kI32, kI32, kI64}, {kI32}}, &on_token_},
       {"dw_on_done", {{kI64, kI32, kI32, kI64}, {}}, &on_done_},
       {"dw_on_timer", {{kI64}, {}}, &on_timer_},
+      {"dw_on_fork", {{kI64, kI64}, {}}, &on_fork_},
   };
   bool any = false;
   for (const Wanted& one : wanted) {
@@ -78,7 +91,7 @@ Status EventLoop::resolve_handlers(const wasm::ModuleReport& report) {
     return invalid_argument(
         "actor '" + context_.name +
         "': the module exports neither a handler (dw_on_start, dw_on_message, dw_on_token, "
-        "dw_on_done, dw_on_timer) nor _start");
+        "dw_on_done, dw_on_timer, dw_on_fork) nor _start");
   }
   command_ = true;
   DW_ASSIGN_OR_RETURN(on_start_, instance_->resolve("_start", {{}, {}}));

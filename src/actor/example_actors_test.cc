@@ -15,37 +15,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Opened {
-  std::shared_ptr<engine::LoadedModel> model;
-  std::unique_ptr<engine::Engine> engine;
-};
-
-Opened open_model(const std::string& path) {
-  Opened opened;
-  auto model = engine::load_model(path, {});
-  DW_CHECK(model.is_ok(), model.status().message().c_str());
-  opened.model = *model;
-  engine::EngineOptions options;
-  options.kv_budget_bytes = 256 << 20;
-  auto engine = engine::Engine::create(opened.model, &shared_device(), options);
-  DW_CHECK(engine.is_ok(), engine.status().message().c_str());
-  opened.engine = std::move(*engine);
-  return opened;
-}
-
 // Null if the environment does not name it.
 engine::Engine* smollm2() {
-  static const Opened opened = [] {
+  static const OpenedModel opened = [] {
     const char* path = std::getenv("DRIFTWOOD_SMOLLM2");
-    return path == nullptr || *path == 0 ? Opened{} : open_model(path);
+    return path == nullptr || *path == 0 ? OpenedModel{} : open_model(path);
   }();
   return opened.engine.get();
 }
 engine::Engine* tiny() {
-  static const Opened opened = [] {
-    const char* folder = std::getenv("DRIFTWOOD_FIXTURE_MODELS");
-    return folder == nullptr || *folder == 0 ? Opened{} : open_model(std::string(folder) + "/llama3");
-  }();
+  static const OpenedModel opened = open_tiny();
   return opened.engine.get();
 }
 

@@ -39,9 +39,20 @@ struct GenerateDone {
   std::string message;  // kError, kLimit
 };
 
+// All there is of an actor's generates.
+struct GeneratesState {
+  std::vector<Generate> running;
+  std::deque<GenerateDone> ended;
+  size_t turn = 0;  // index into running
+  uint64_t last_serial = 0;
+};
+
 class Generates {
  public:
   explicit Generates(int32_t limit) : limit_(limit) {}
+
+  const GeneratesState& state() const { return state_; }
+  void adopt(GeneratesState state) { state_ = std::move(state); }
 
   // already_exists: the tag is outstanding; resource_exhausted: the limit.
   Status add(Generate generate);
@@ -52,16 +63,13 @@ class Generates {
   // Moves it to the ended ones.
   void end(int64_t tag, DoneReason reason, std::string message);
 
-  bool any() const { return !running_.empty(); }
-  bool any_ended() const { return !ended_.empty(); }
+  bool any() const { return !state_.running.empty(); }
+  bool any_ended() const { return !state_.ended.empty(); }
   GenerateDone take_ended();
 
  private:
   int32_t limit_;
-  size_t turn_ = 0;
-  uint64_t last_serial_ = 0;
-  std::vector<Generate> running_;
-  std::deque<GenerateDone> ended_;
+  GeneratesState state_;
 };
 
 }  // namespace driftwood::actor

@@ -102,6 +102,7 @@ std::span<const HostCall> generate_calls();
 std::span<const HostCall> message_calls();
 std::span<const HostCall> tensor_calls();
 std::span<const HostCall> timer_calls();
+std::span<const HostCall> state_calls();
 
 // What several groups need (calls_session.cc).
 // The session of handle argument 0, or null with *error set. `change`: it must not be generating.

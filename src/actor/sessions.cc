@@ -6,9 +6,8 @@
 namespace driftwood::actor {
 namespace {
 
-constexpr int kSlotBits = 12;
-constexpr int32_t kSlotMask = (1 << kSlotBits) - 1;
-constexpr uint32_t kGenerationMask = (1u << (31 - kSlotBits)) - 1;
+constexpr int32_t kSlotMask = (1 << Sessions::kSlotBits) - 1;
+constexpr uint32_t kGenerationMask = (1u << (31 - Sessions::kSlotBits)) - 1;
 
 }  // namespace
 
@@ -46,6 +45,13 @@ Session* Sessions::find(int32_t handle) {
 void Sessions::remove(Session* session) {
   session->handle = 0;
   --count_;
+}
+
+void Sessions::adopt(std::vector<Session> slots) {
+  DW_CHECK(count_ == 0, "sessions are adopted by an actor that has none");
+  slots_ = std::move(slots);
+  count_ = static_cast<int32_t>(
+      std::count_if(slots_.begin(), slots_.end(), [](const Session& s) { return s.handle != 0; }));
 }
 
 void Sessions::close_all(engine::Engine* engine) {

@@ -29,6 +29,7 @@ struct Session {
 class Sessions {
  public:
   static constexpr int32_t kMaxSlots = 4095;
+  static constexpr int kSlotBits = 12;  // a handle is generation << kSlotBits | slot + 1
 
   explicit Sessions(int32_t limit);
   // resource_exhausted if one more would exceed the limit.
@@ -39,6 +40,10 @@ class Sessions {
   Session* find(int32_t handle);
   void remove(Session* session);
   int32_t count() const { return count_; }
+  // Every slot, closed ones too: their generations must not be used again.
+  const std::vector<Session>& slots() const { return slots_; }
+  // Takes these slots, whose open ones (handle != 0) have engine sessions. Precondition: none open here.
+  void adopt(std::vector<Session> slots);
   // Closes all of them in the engine.
   void close_all(engine::Engine* engine);
 

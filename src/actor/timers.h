@@ -13,6 +13,10 @@ namespace driftwood::actor {
 
 class Timers {
  public:
+  struct Timer {
+    int64_t tag;
+    uint64_t due_ns;  // on the host's monotonic clock
+  };
   explicit Timers(int32_t limit) : limit_(limit) {}
 
   // Sets or re-sets the timer `tag`; `due_ns` on the host's monotonic clock.
@@ -29,6 +33,7 @@ class Timers {
   bool cancel(int64_t tag) {
     return std::erase_if(list_, [&](const Timer& t) { return t.tag == tag; }) != 0;
   }
+  const std::vector<Timer>& list() const { return list_; }  // in order
   int32_t count() const { return static_cast<int32_t>(list_.size()); }
   bool any() const { return !list_.empty(); }
   uint64_t next_due_ns() const { return list_.front().due_ns; }
@@ -41,10 +46,6 @@ class Timers {
   }
 
  private:
-  struct Timer {
-    int64_t tag;
-    uint64_t due_ns;
-  };
   int32_t limit_;
   std::vector<Timer> list_;
 };

@@ -121,7 +121,7 @@ Result<SessionId> EngineImpl::fork(SessionId id, uint64_t stream) {
   DW_ASSIGN_OR_RETURN(Session* const parent, idle(id));
   SessionOptions options;
   options.sampling = parent->sampler.params();
-  if (stream != 0) options.sampling.stream = random_u64(options.sampling.stream, stream, 0, 0);
+  options.sampling.stream = forked_stream(options.sampling.stream, stream);
   auto child = std::make_unique<Session>(next_id_, options, parent->max_tokens);
   child->tokens.assign(parent->tokens.begin(), parent->tokens.end());
   child->computed = parent->computed;

@@ -46,6 +46,8 @@ Result<FrozenSession> EngineImpl::freeze(SessionId id) {
   }
   FrozenSession frozen;
   frozen.identity = identity(session->max_tokens);
+  const kv::KvLayout& layout = pool_->layout();
+  frozen.kv_shape = {layout.layers(), layout.kv_heads(), layout.head_dim(), layout.dtype()};
   frozen.max_tokens = session->max_tokens;
   frozen.tokens = session->tokens;
   frozen.computed = session->computed;

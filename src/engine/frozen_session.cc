@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/rng.h"
 #include "kv/kv_layout.h"
 
 namespace driftwood::engine {
@@ -65,6 +66,10 @@ Status check_kv(const FrozenSession& frozen, const ThawLimits& limits) {
 }
 
 }  // namespace
+
+uint64_t forked_stream(uint64_t parent_stream, uint64_t stream) {
+  return stream == 0 ? parent_stream : random_u64(parent_stream, stream, 0, 0);
+}
 
 void copy_kv(FrozenSession* frozen) {
   const auto block = static_cast<size_t>(frozen->block_bytes);

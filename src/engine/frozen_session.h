@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "region/region.h"
 #include "sampler/sampler.h"
@@ -39,8 +40,17 @@ struct SessionIdentity {
   std::string rope;               // every rope parameter; with the context where the scaling depends on it
 };
 
+// What kv_geometry says, as numbers, for readers of the bytes.
+struct KvShape {
+  int64_t layers = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+  DType dtype = DType::kF16;
+};
+
 struct FrozenSession {
   SessionIdentity identity;
+  KvShape kv_shape;
   int64_t max_tokens = 0;
   std::vector<int32_t> tokens;
   int64_t computed = 0;
@@ -61,6 +71,9 @@ struct FrozenSession {
 
 // Gives `frozen` KV bytes of its own, so that blocks it has pinned are free again.
 void copy_kv(FrozenSession* frozen);
+
+// The sampler stream of a fork: `stream` 0 keeps the parent's, any other gives one of its own.
+uint64_t forked_stream(uint64_t parent_stream, uint64_t stream);
 
 // The limits of the engine that is to take a session.
 struct ThawLimits {

@@ -6,8 +6,12 @@ constexpr size_t kMaxBindings = 4;
 }  // namespace
 
 CompiledModule::CompiledModule(std::shared_ptr<Engine> engine, std::string name, wasmtime_module_t* module,
-                               ParsedReport report)
-    : engine_(std::move(engine)), name_(std::move(name)), module_(module), report_(std::move(report)) {
+                               ParsedReport report, std::vector<uint8_t> code)
+    : engine_(std::move(engine)),
+      name_(std::move(name)),
+      module_(module),
+      report_(std::move(report)),
+      code_(std::move(code)) {
   exported_.insert(report_.report.exports.begin(), report_.report.exports.end());
 }
 

@@ -23,11 +23,13 @@ namespace driftwood::wasm {
 class CompiledModule final : public Module {
  public:
   // Takes ownership of `module`.
-  CompiledModule(std::shared_ptr<Engine> engine, std::string name, wasmtime_module_t* module, ParsedReport report);
+  CompiledModule(std::shared_ptr<Engine> engine, std::string name, wasmtime_module_t* module,
+                 ParsedReport report, std::vector<uint8_t> code);
   ~CompiledModule() override;
 
   const ModuleReport& report() const override { return report_.report; }
   const std::string& name() const override { return name_; }
+  std::span<const uint8_t> code() const override { return code_; }
 
   const ParsedReport& parsed() const { return report_; }
   bool exports_function(std::string_view name) const;
@@ -41,6 +43,7 @@ class CompiledModule final : public Module {
   const std::string name_;
   wasmtime_module_t* module_;
   const ParsedReport report_;
+  const std::vector<uint8_t> code_;
   std::unordered_set<std::string> exported_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<LinkSet>> bindings_;  // guarded by mutex_

@@ -92,7 +92,8 @@ Result<std::shared_ptr<Module>> WasmtimeRuntime::load_binary(std::string name,
     cache_.save(key, module);
   }
   return std::shared_ptr<Module>(
-      std::make_shared<CompiledModule>(engine_, std::move(name), module, std::move(report)));
+      std::make_shared<CompiledModule>(engine_, std::move(name), module, std::move(report),
+                                       std::vector<uint8_t>(bytes.begin(), bytes.end())));
 }
 
 Result<wasmtime_module_t*> WasmtimeRuntime::compile(const std::string& name, std::span<const uint8_t> bytes) {

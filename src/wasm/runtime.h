@@ -71,6 +71,8 @@ class Module {
   virtual ~Module() = default;
   virtual const ModuleReport& report() const = 0;
   virtual const std::string& name() const = 0;
+  // The original bytes (text format: its binary form), whose hash is report().hash_hex.
+  virtual std::span<const uint8_t> code() const = 0;
 };
 
 // WASI preview 1 grants. Nothing by default: no folder, no environment, no arguments; stdout and stderr go to
