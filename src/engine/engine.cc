@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/rng.h"
 #include "engine/engine_impl.h"
 #include "os/physical_memory.h"
 
