@@ -3,9 +3,11 @@
 // Pure functions over bytes; any thread. Ranges are whole OS pages, ascending, neighbours joined.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "region/region.h"
@@ -32,6 +34,21 @@ inline void append_nonzero(std::vector<ByteRange>* ranges, const uint8_t* base, 
   for (size_t at = begin; at < end; at += page) {
     if (!is_zero(base + at, page)) append_range(ranges, at, page);
   }
+}
+
+// What is in one or the other; they may overlap.
+inline std::vector<ByteRange> united(std::span<const ByteRange> a, std::span<const ByteRange> b) {
+  std::vector<ByteRange> sorted(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), sorted.begin(),
+             [](const ByteRange& x, const ByteRange& y) { return x.offset < y.offset; });
+  std::vector<ByteRange> ranges;
+  size_t end = 0;
+  for (const ByteRange& range : sorted) {
+    const size_t begin = std::max(range.offset, end);
+    end = std::max(end, range.offset + range.length);
+    if (begin < end) append_range(&ranges, begin, end - begin);
+  }
+  return ranges;
 }
 
 }  // namespace driftwood::region

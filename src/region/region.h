@@ -64,6 +64,8 @@ class Region {
   size_t reserved_bytes() const { return reserved_; }
   size_t image_bytes() const { return image_; }  // of them the pieces'; 0 for a region that began empty
 
+  std::span<const ByteRange> file_ranges() const { return files_; }  // what of them began with a file
+
   // Makes the first `bytes` usable; never shrinks, never moves. out_of_range past the reservation.
   Status commit(size_t bytes);
 

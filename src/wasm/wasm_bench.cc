@@ -147,7 +147,9 @@ class FrozenGuest {
 
   std::unique_ptr<Instance> restore() {
     const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    auto guest = runtime_->restore(module_, {}, options_, MemoryImage{fd, 0, bytes_, 0}, globals_);
+    FrozenMemory memory;
+    memory.image.pieces = {{fd, 0, bytes_}};
+    auto guest = runtime_->restore(module_, {}, options_, memory, globals_);
     close(fd);
     return std::move(guest).value();
   }
