@@ -1,41 +1,26 @@
 // Which pages of a region differ from what it began with.
+//
+// Where a region began with zeros a page is dirty if it is not zero, whatever the system says of it: pages
+// that were only read and huge pages look written. Where it began with a file the system's word is taken.
 #include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "os/memory_map.h"
 #include "os/private_pages.h"
+#include "region/page_runs.h"
 #include "region/region.h"
 
 namespace driftwood::region {
 namespace {
 
-void append(std::vector<ByteRange>* ranges, size_t offset, size_t length) {
-  if (!ranges->empty() && ranges->back().offset + ranges->back().length == offset) {
-    ranges->back().length += length;
-  } else {
-    ranges->push_back(ByteRange{offset, length});
-  }
-}
-
-bool is_zero(const uint8_t* bytes, size_t count) {
-  return count == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, count - 1) == 0);
-}
-
-void append_nonzero(std::vector<ByteRange>* ranges, const uint8_t* base, size_t begin, size_t end) {
-  const size_t page = os::page_bytes();
-  for (size_t at = begin; at < end; at += page) {
-    if (!is_zero(base + at, page)) append(ranges, at, page);
-  }
-}
-
-// A second look at the file, for as long as a comparison takes.
+// A second look at a file, for as long as a comparison takes.
 class BaseView {
  public:
-  static Result<std::unique_ptr<BaseView>> open(const FileImage& image) {
-    DW_ASSIGN_OR_RETURN(uint8_t* bytes, os::reserve_address_space(image.length));
-    std::unique_ptr<BaseView> view(new BaseView(bytes, image.length));
-    DW_RETURN_IF_ERROR(os::map_private_file(bytes, image.length, image.fd, image.offset));
+  static Result<std::unique_ptr<BaseView>> open(const FileImage& piece) {
+    DW_ASSIGN_OR_RETURN(uint8_t* bytes, os::reserve_address_space(piece.length));
+    std::unique_ptr<BaseView> view(new BaseView(bytes, piece.length));
+    DW_RETURN_IF_ERROR(os::map_private_file(bytes, piece.length, piece.fd, piece.offset));
     return view;
   }
   ~BaseView() { os::release_address_space(bytes_, length_); }
@@ -49,45 +34,59 @@ class BaseView {
   size_t length_;
 };
 
-Result<std::vector<ByteRange>> scanned(const uint8_t* base, size_t committed) {
-  DW_ASSIGN_OR_RETURN(const std::vector<os::PageRun> runs, os::scan_private_pages(base, committed));
+// `files`: what began with a file, ascending; all else began with zeros.
+std::vector<ByteRange> written(const uint8_t* base, const std::vector<os::PageRun>& runs,
+                               const std::vector<ByteRange>& files) {
   std::vector<ByteRange> ranges;
-  for (const os::PageRun& run : runs)
-    append(&ranges, run.first * os::page_bytes(), run.count * os::page_bytes());
-  return ranges;
-}
-
-// Past the image a page that was only read looks written; what is zero there is as it began.
-Result<std::vector<ByteRange>> page_mapped(const uint8_t* base, size_t committed, size_t image) {
-  DW_ASSIGN_OR_RETURN(const std::vector<os::PageRun> runs, os::read_private_pages(base, committed));
-  std::vector<ByteRange> ranges;
+  const size_t page = os::page_bytes();
+  auto file = files.begin();
   for (const os::PageRun& run : runs) {
-    const size_t begin = run.first * os::page_bytes();
-    const size_t end = begin + run.count * os::page_bytes();
-    const size_t middle = std::clamp(image, begin, end);
-    if (begin < middle) append(&ranges, begin, middle - begin);
-    append_nonzero(&ranges, base, middle, end);
+    size_t at = run.first * page;
+    const size_t end = at + run.count * page;
+    while (at < end) {
+      while (file != files.end() && file->offset + file->length <= at) ++file;
+      const size_t file_begin = file == files.end() ? end : std::min(end, file->offset);
+      if (at < file_begin) append_nonzero(&ranges, base, at, file_begin);
+      at = std::max(at, file_begin);
+      if (at == end) break;
+      const size_t file_end = std::min(end, file->offset + file->length);
+      append_range(&ranges, at, file_end - at);
+      at = file_end;
+    }
   }
   return ranges;
 }
 
-Result<std::vector<ByteRange>> compared(const uint8_t* base, size_t committed, size_t image,
-                                        const FileImage* file) {
+Result<std::vector<ByteRange>> compared(const uint8_t* base, size_t committed, size_t image, bool on_files,
+                                        std::span<const FileImage> pieces) {
   std::vector<ByteRange> ranges;
+  if (!on_files) {
+    append_nonzero(&ranges, base, 0, committed);
+    return ranges;
+  }
+  if (pieces.empty()) {
+    return unimplemented(
+        "this system does not tell which pages were written, and there is no base to compare with");
+  }
+  size_t length = 0;
+  for (const FileImage& piece : pieces) length += piece.length;
+  if (length != image) {
+    return invalid_argument("the base to compare with has " + std::to_string(length) +
+                            " bytes, the region began with " + std::to_string(image));
+  }
   const size_t page = os::page_bytes();
-  if (image > 0) {
-    if (file == nullptr) {
-      return unimplemented(
-          "this system does not tell which pages were written, and there is no base to compare with");
+  size_t begin = 0;
+  for (const FileImage& piece : pieces) {
+    const size_t end = begin + piece.length;
+    if (piece.fd == kNoFile) {
+      append_nonzero(&ranges, base, begin, end);
+    } else if (begin < end) {
+      DW_ASSIGN_OR_RETURN(const std::unique_ptr<BaseView> view, BaseView::open(piece));
+      for (size_t at = begin; at < end; at += page) {
+        if (std::memcmp(base + at, view->bytes() + (at - begin), page) != 0) append_range(&ranges, at, page);
+      }
     }
-    if (file->length != image) {
-      return invalid_argument("the base to compare with has " + std::to_string(file->length) +
-                              " bytes, the region began with " + std::to_string(image));
-    }
-    DW_ASSIGN_OR_RETURN(const std::unique_ptr<BaseView> view, BaseView::open(*file));
-    for (size_t at = 0; at < image; at += page) {
-      if (std::memcmp(base + at, view->bytes() + at, page) != 0) append(&ranges, at, page);
-    }
+    begin = end;
   }
   append_nonzero(&ranges, base, image, committed);
   return ranges;
@@ -95,22 +94,23 @@ Result<std::vector<ByteRange>> compared(const uint8_t* base, size_t committed, s
 
 }  // namespace
 
-Result<std::vector<ByteRange>> Region::dirty_pages(DirtySource source, const FileImage* base) const {
-  switch (source) {
-    case DirtySource::kScan:
-      return scanned(base_, committed_);
-    case DirtySource::kPageMap:
-      return page_mapped(base_, committed_, image_);
-    case DirtySource::kCompare:
-      return compared(base_, committed_, image_, base);
-    case DirtySource::kBest:
-      break;
+Result<std::vector<ByteRange>> Region::dirty_pages(DirtySource source,
+                                                   std::span<const FileImage> base) const {
+  const auto ask = [&](auto system) -> Result<std::vector<ByteRange>> {
+    DW_ASSIGN_OR_RETURN(const std::vector<os::PageRun> runs, system(base_, committed_));
+    return written(base_, runs, files_);
+  };
+  if (source == DirtySource::kScan || source == DirtySource::kBest) {
+    auto ranges = ask(os::scan_private_pages);
+    if (source == DirtySource::kScan || ranges.is_ok()) return ranges;
+    if (ranges.status().code() != Code::kUnimplemented) return ranges;
   }
-  auto ranges = scanned(base_, committed_);
-  if (ranges.is_ok() || ranges.status().code() != Code::kUnimplemented) return ranges;
-  ranges = page_mapped(base_, committed_, image_);
-  if (ranges.is_ok() || ranges.status().code() != Code::kUnimplemented) return ranges;
-  return compared(base_, committed_, image_, base);
+  if (source == DirtySource::kPageMap || source == DirtySource::kBest) {
+    auto ranges = ask(os::read_private_pages);
+    if (source == DirtySource::kPageMap || ranges.is_ok()) return ranges;
+    if (ranges.status().code() != Code::kUnimplemented) return ranges;
+  }
+  return compared(base_, committed_, image_, !files_.empty(), base);
 }
 
 }  // namespace driftwood::region

@@ -1,5 +1,4 @@
 // Regions that begin with a file's pages: copy-on-write, and which pages were written.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,43 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "region/region.h"
+#include "region/file_for_test.h"
 
 namespace driftwood::region {
 namespace {
 
-// A file of `pages` OS pages behind one alignment unit; byte i of page p is p * 7 + i.
-class TestFile {
- public:
-  explicit TestFile(size_t pages) : bytes_(kImageAlignment + pages * os_page_bytes()) {
-    for (size_t i = 0; i < pages * os_page_bytes(); ++i) {
-      bytes_[kImageAlignment + i] = static_cast<uint8_t>(i / os_page_bytes() * 7 + i);
-    }
-    path_ = testing::TempDir() + "dw_region_XXXXXX";
-    fd_ = mkstemp(path_.data());
-    EXPECT_GE(fd_, 0);
-    EXPECT_EQ(write(fd_, bytes_.data(), bytes_.size()), static_cast<ssize_t>(bytes_.size()));
-  }
-  ~TestFile() {
-    close(fd_);
-    unlink(path_.c_str());
-  }
-  FileImage image() const { return FileImage{fd_, kImageAlignment, bytes_.size() - kImageAlignment}; }
-  const uint8_t* expected() const { return bytes_.data() + kImageAlignment; }
-  int fd() const { return fd_; }
-  bool unchanged() const {
-    std::vector<uint8_t> now(bytes_.size());
-    return pread(fd_, now.data(), now.size(), 0) == static_cast<ssize_t>(now.size()) && now == bytes_;
-  }
-
- private:
-  std::vector<uint8_t> bytes_;
-  std::string path_;
-  int fd_ = -1;
-};
-
 std::unique_ptr<Region> region_on(const FileImage& image, size_t more_bytes = 0) {
-  auto region = Region::create_on_file(image, 16u << 20, os_page_bytes(), image.length + more_bytes);
+  auto region = Region::create_on_file({&image, 1}, 16u << 20, os_page_bytes(), image.length + more_bytes);
   EXPECT_TRUE(region.is_ok()) << region.status().to_string();
   return std::move(region).value();
 }
@@ -85,7 +54,7 @@ TEST(FileRegion, BadImagesAreRefused) {
   const TestFile file(32);
   const size_t page = os_page_bytes();
   const auto refused = [&](FileImage image, size_t reserve, size_t commit) {
-    auto region = Region::create_on_file(image, reserve, 0, commit);
+    auto region = Region::create_on_file({&image, 1}, reserve, 0, commit);
     EXPECT_FALSE(region.is_ok());
     return region.status();
   };
@@ -105,7 +74,7 @@ TEST(FileRegion, BadImagesAreRefused) {
       << shorter.message();
   image.offset = UINT64_MAX - (kImageAlignment - 1);
   EXPECT_EQ(refused(image, 1 << 20, 33 * page).code(), Code::kDataLoss);
-  image = FileImage{-1, 0, page};
+  image = FileImage{-2, 0, page};
   EXPECT_FALSE(refused(image, 1 << 20, page).message().empty());
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -128,11 +97,11 @@ TEST_P(DirtyPages, AreExactlyThoseWritten) {
   const size_t page = os_page_bytes();
   auto region = region_on(file.image(), 64 * page);
   if (!supported(*region)) GTEST_SKIP() << region->dirty_pages(GetParam()).status().to_string();
-  const FileImage base = file.image();
+  const FileImage base[] = {file.image()};
   volatile uint8_t sum = 0;
   for (size_t p = 0; p < 1088; ++p)
     sum = static_cast<uint8_t>(sum + region->base()[p * page]);  // reading is not writing
-  auto none = region->dirty_pages(GetParam(), &base);
+  auto none = region->dirty_pages(GetParam(), base);
   ASSERT_TRUE(none.is_ok()) << none.status().to_string();
   EXPECT_TRUE(none->empty());
   std::vector<ByteRange> expected;
@@ -145,7 +114,7 @@ TEST_P(DirtyPages, AreExactlyThoseWritten) {
   dirty(700, 33);
   dirty(1020, 8);  // across the end of the image
   dirty(1087, 1);
-  auto found = region->dirty_pages(GetParam(), &base);
+  auto found = region->dirty_pages(GetParam(), base);
   ASSERT_TRUE(found.is_ok()) << found.status().to_string();
   EXPECT_EQ(*found, expected);
 }
@@ -154,12 +123,12 @@ TEST_P(DirtyPages, EveryOtherPageOfManyIsFound) {
   const size_t pages = 4096;
   const TestFile file(pages);
   const size_t page = os_page_bytes();
-  auto region = Region::create_on_file(file.image(), pages * page, 0, pages * page);
+  const FileImage base[] = {file.image()};
+  auto region = Region::create_on_file(base, pages * page, 0, pages * page);
   ASSERT_TRUE(region.is_ok());
   if (!supported(**region)) GTEST_SKIP() << (*region)->dirty_pages(GetParam()).status().to_string();
   for (size_t p = 1; p < pages; p += 2) (*region)->base()[p * page + 9] ^= 1;
-  const FileImage base = file.image();
-  auto found = (*region)->dirty_pages(GetParam(), &base);
+  auto found = (*region)->dirty_pages(GetParam(), base);
   ASSERT_TRUE(found.is_ok()) << found.status().to_string();
   ASSERT_EQ(found->size(), pages / 2);
   for (size_t i = 0; i < found->size(); ++i)
@@ -192,7 +161,7 @@ TEST(DirtyPagesWithoutTheSystem, NeedTheRightBase) {
   EXPECT_EQ(region->dirty_pages(DirtySource::kCompare).status().code(), Code::kUnimplemented);
   FileImage base = file.image();
   base.length -= os_page_bytes();
-  EXPECT_EQ(region->dirty_pages(DirtySource::kCompare, &base).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(region->dirty_pages(DirtySource::kCompare, {&base, 1}).status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

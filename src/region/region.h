@@ -4,8 +4,8 @@
 // A region reserves address space (PROT_NONE), commits it from the front by mprotect, and never moves. It
 // owns the mapping; everybody else borrows. Device registrations are undone before it is unmapped. Committed
 // bytes are zero until written. Sizes here are bytes and multiples of the OS page; a Wasm page (64 KiB) is
-// not one. A region on a file begins with that file's pages, copy-on-write: they come in when touched, and
-// the file never changes. Such a region must not be registered with a device as a whole (registering copies
+// not one. A region on files begins with pieces of them, copy-on-write: their pages come in when touched, and
+// the files never change. Such a region must not be registered with a device as a whole (registering copies
 // every page). Threads: one thread at a time grows it; bytes may be used by any thread while the region
 // lives.
 #pragma once
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -21,12 +22,13 @@ namespace driftwood::region {
 
 size_t os_page_bytes();
 
-// Bytes of a regular file that a region begins with. The descriptor stays the caller's and may be closed once
-// the region is made. The file must be immutable from then on (os/memory_map.h says what happens otherwise).
-// fd -1 stands for zeros and needs no file.
+// Bytes of a regular file that a region begins with, or a piece of what it begins with. The descriptor stays
+// the caller's and may be closed once the region is made. The file must be immutable from then on
+// (os/memory_map.h says what happens otherwise). kNoFile stands for zeros and needs no file.
+inline constexpr int kNoFile = -1;
 struct FileImage {
-  int fd = -1;
-  uint64_t offset = 0;  // a multiple of kImageAlignment
+  int fd = kNoFile;
+  uint64_t offset = 0;  // a multiple of kImageAlignment; means nothing without a file
   size_t length = 0;    // a multiple of the OS page
 };
 inline constexpr uint64_t kImageAlignment = 65536;
@@ -47,10 +49,12 @@ class Region {
   // Reserves `reserve_bytes` followed by `guard_bytes` that are never accessible; commits `commit_bytes`.
   static Result<std::unique_ptr<Region>> create(size_t reserve_bytes, size_t guard_bytes,
                                                 size_t commit_bytes);
-  // The same, beginning with the pieces of `image` one after the other; the committed bytes after it (commit_bytes >= image.length) are zero.
-  // invalid_argument names a bad size or offset, data_loss a file that is shorter than the image.
-  static Result<std::unique_ptr<Region>> create_on_file(const FileImage& image, size_t reserve_bytes,
-                                                        size_t guard_bytes, size_t commit_bytes);
+  // The same, beginning with `pieces` one after the other; the committed bytes after them are zero
+  // (commit_bytes is at least the sum of their lengths). Neighbours in one file are mapped as one.
+  // invalid_argument names the piece with a bad size or offset, data_loss one that its file is too short for.
+  static Result<std::unique_ptr<Region>> create_on_file(std::span<const FileImage> pieces,
+                                                        size_t reserve_bytes, size_t guard_bytes,
+                                                        size_t commit_bytes);
   ~Region();
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
@@ -58,7 +62,9 @@ class Region {
   uint8_t* base() const { return base_; }
   size_t committed_bytes() const { return committed_; }
   size_t reserved_bytes() const { return reserved_; }
-  size_t image_bytes() const { return image_; }  // of them the file's; 0 for a region that began empty
+  size_t image_bytes() const { return image_; }  // of them the pieces'; 0 for a region that began empty
+
+  std::span<const ByteRange> file_ranges() const { return files_; }  // what of them began with a file
 
   // Makes the first `bytes` usable; never shrinks, never moves. out_of_range past the reservation.
   Status commit(size_t bytes);
@@ -68,21 +74,23 @@ class Region {
     return offset <= committed_ && length <= committed_ - offset;
   }
 
-  // What differs from the base, in ascending order, neighbours joined: the file's pages that were written,
-  // and pages after them that were written since they were zero. A device's writes count like any other. A
-  // page that was written with what it held counts with kScan and kPageMap, not with kCompare. Comparing
-  // needs `base` (the image again, under any descriptor); unimplemented if the system can't tell and there is
-  // none. Nobody may write meanwhile.
+  // What differs from the base, in ascending order, neighbours joined: the files' pages that were written,
+  // and of all other pages (after the pieces, and of pieces without a file) those that are not zero. A
+  // device's writes count like any other. A file's page that was written with what it held counts with kScan
+  // and kPageMap, not with kCompare. Comparing needs `base` (the pieces again, under any descriptors);
+  // unimplemented if the system can't tell and there is none. Nobody may write meanwhile.
   Result<std::vector<ByteRange>> dirty_pages(DirtySource source = DirtySource::kBest,
-                                             const FileImage* base = nullptr) const;
+                                             std::span<const FileImage> base = {}) const;
 
  private:
   Region(uint8_t* base, size_t reserved, size_t guard) : base_(base), reserved_(reserved), guard_(guard) {}
+  Status map_pieces(std::span<const FileImage> pieces);
   uint8_t* base_;
   size_t reserved_;
   size_t guard_;
   size_t committed_ = 0;
   size_t image_ = 0;
+  std::vector<ByteRange> files_;  // what began with a file
 };
 
 // Resident bytes of this process, from the operating system (figures for proofs and tests).

@@ -7,7 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,48 +67,80 @@ inline std::shared_ptr<Module> stateful_module() {
   return module;
 }
 
+inline std::unique_ptr<Instance> fresh() {
+  return std::move(shared_runtime().instantiate(stateful_module(), {}, {})).value();
+}
+
+inline uint64_t call1(Instance& guest, const char* name, uint64_t argument) {
+  const uint64_t args[] = {argument};
+  auto result = guest.call(name, args);
+  DW_CHECK(result.is_ok(), result.status().message().c_str());
+  return result->empty() ? 0 : result->at(0);
+}
+
+inline size_t open_descriptors() {
+  const std::filesystem::directory_iterator entries("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+}
+
+inline size_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+
 inline std::vector<uint8_t> memory_of(Instance& guest) {
   return {guest.memory().base(), guest.memory().base() + guest.memory_bytes()};
 }
+
+// A temporary file with these bytes from `offset` on.
+struct TestImageFile {
+  TestImageFile(std::span<const uint8_t> bytes, uint64_t offset)
+      : path(testing::TempDir() + "dw_frozen_XXXXXX") {
+    fd = mkstemp(path.data());
+    DW_CHECK(fd >= 0, "no temporary file");
+    const ssize_t size = static_cast<ssize_t>(bytes.size());
+    DW_CHECK(pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == size,
+             "writing a memory image");
+  }
+  ~TestImageFile() {
+    close(fd);
+    unlink(path.c_str());
+  }
+  TestImageFile(const TestImageFile&) = delete;
+  TestImageFile& operator=(const TestImageFile&) = delete;
+  std::string path;
+  int fd = -1;
+};
 
 // The memory in a file of its own, from the second 64 KiB on, and the globals beside it.
 class Frozen {
  public:
   static constexpr uint64_t kOffset = 65536;
 
-  explicit Frozen(Instance& guest) : globals_(std::move(guest.globals()).value()), bytes_(memory_of(guest)) {
-    path_ = testing::TempDir() + "dw_frozen_XXXXXX";
-    fd_ = mkstemp(path_.data());
-    DW_CHECK(fd_ >= 0, "no temporary file");
-    const ssize_t size = static_cast<ssize_t>(bytes_.size());
-    DW_CHECK(pwrite(fd_, bytes_.data(), bytes_.size(), kOffset) == size, "writing a memory image");
-  }
-  ~Frozen() {
-    close(fd_);
-    unlink(path_.c_str());
-  }
-  Frozen(const Frozen&) = delete;
-  Frozen& operator=(const Frozen&) = delete;
+  explicit Frozen(Instance& guest)
+      : globals_(std::move(guest.globals()).value()),
+        bytes_(memory_of(guest)),
+        file_(std::make_shared<TestImageFile>(bytes_, kOffset)) {}
 
-  MemoryImage image() const { return MemoryImage{fd_, kOffset, bytes_.size(), 0}; }
+  MemoryImage image() const { return MemoryImage{{{fd(), kOffset, bytes_.size()}}, 0, file_}; }
+  FrozenMemory memory() const { return FrozenMemory{image(), {}, nullptr}; }
   const std::vector<GlobalValue>& globals() const { return globals_; }
   const std::vector<uint8_t>& bytes() const { return bytes_; }
-  const std::string& path() const { return path_; }
-  int fd() const { return fd_; }
+  const std::string& path() const { return file_->path; }
+  int fd() const { return file_->fd; }
   bool file_is_unchanged() const {
     std::vector<uint8_t> now(bytes_.size());
-    return pread(fd_, now.data(), now.size(), kOffset) == static_cast<ssize_t>(now.size()) && now == bytes_;
+    return pread(fd(), now.data(), now.size(), kOffset) == static_cast<ssize_t>(now.size()) && now == bytes_;
   }
   Result<std::unique_ptr<Instance>> restore(std::shared_ptr<Module> module,
                                             InstanceOptions options = {}) const {
-    return shared_runtime().restore(std::move(module), {}, std::move(options), image(), globals_);
+    return shared_runtime().restore(std::move(module), {}, std::move(options), memory(), globals_);
   }
 
  private:
   std::vector<GlobalValue> globals_;
   std::vector<uint8_t> bytes_;
-  std::string path_;
-  int fd_ = -1;
+  std::shared_ptr<TestImageFile> file_;
 };
 
 // Every result of `count` steps, and the state that they lead to.

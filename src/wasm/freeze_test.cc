@@ -162,10 +162,11 @@ TEST(FrozenGuestElsewhere, DISABLED_GoesOnInThisProcess) {
   words >> kind >> image_path >> stem;
   const int fd = open(image_path.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(fd, 0);
-  const MemoryImage image{fd, Frozen::kOffset, fs::file_size(image_path) - Frozen::kOffset, 0};
+  FrozenMemory memory;
+  memory.image.pieces = {{fd, Frozen::kOffset, fs::file_size(image_path) - Frozen::kOffset}};
   const std::vector<GlobalValue> globals = read_globals(stem + ".saved");
   auto module = kind == "C" ? freezing_c_module() : stateful_module();
-  auto restored = shared_runtime().restore(module, {}, {}, image, globals);
+  auto restored = shared_runtime().restore(module, {}, {}, memory, globals);
   close(fd);
   ASSERT_TRUE(restored.is_ok()) << restored.status().to_string();
   write_run(stem, run_steps(**restored, kStepsAfter));

@@ -18,4 +18,10 @@ const char* global_type_name(GlobalType type) {
   return "unknown";
 }
 
+uint64_t MemoryImage::image_bytes() const {
+  uint64_t bytes = 0;
+  for (const region::FileImage& piece : pieces) bytes += piece.length;
+  return bytes;
+}
+
 }  // namespace driftwood::wasm

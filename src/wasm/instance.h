@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "wasm/fork_image.h"
 #include "wasm/host_call.h"
 #include "wasm/linear_memory.h"
 #include "wasm/module.h"
@@ -28,7 +29,7 @@ class GuestInstance final : public Instance {
                                                   InstanceOptions options);
   static Result<std::unique_ptr<Instance>> restore(std::shared_ptr<CompiledModule> module,
                                                    std::span<const HostImport> imports,
-                                                   InstanceOptions options, const MemoryImage& image,
+                                                   InstanceOptions options, const FrozenMemory& memory,
                                                    std::span<const GlobalValue> globals);
   ~GuestInstance() override;
 
@@ -50,6 +51,8 @@ class GuestInstance final : public Instance {
   Status can_freeze() const override;
   Result<std::vector<GlobalValue>> globals() override;
   Status set_globals(std::span<const GlobalValue> values) override;
+  Result<FrozenMemory> freeze_memory() override;
+  Result<FrozenMemory> fork_memory() override;
 
   // Wasmtime's own idea of the memory, for the proof that it is the region.
   uint8_t* wasmtime_memory_base() override;
@@ -67,12 +70,17 @@ class GuestInstance final : public Instance {
 
   GuestInstance(std::shared_ptr<CompiledModule> module, InstanceOptions options);
   Status start(std::span<const HostImport> imports);
-  Status start_from(std::span<const HostImport> imports, const MemoryImage& image,
+  Status start_from(std::span<const HostImport> imports, const FrozenMemory& memory,
                     std::span<const GlobalValue> globals);
   Status prepare(std::span<const HostImport> imports);
   void make_store();
   Status instantiate(const MemoryImage* image);
   Status run_start_functions();
+  void adopt_image(const MemoryImage& image);
+  void place_patches(std::span<const MemoryPatch> patches);
+  Result<std::vector<region::ByteRange>> changed_ranges() const;
+  std::vector<region::ByteRange> not_zero(std::span<const region::ByteRange> changed) const;
+  std::vector<MemoryPatch> patches_in_place(std::span<const region::ByteRange> ranges) const;
   Result<wasmtime_global_t> exported_global(uint32_t index);
   Result<int> resolve_any(std::string_view export_name);
   Status usable() const;
@@ -93,6 +101,10 @@ class GuestInstance final : public Instance {
   wasmtime_instance_t instance_;
   region::Region* region_ = nullptr;              // the store's linear memory, or empty_region_
   std::unique_ptr<region::Region> empty_region_;  // of a module without a memory
+  MemoryImage image_;                             // what the memory began with; empty: zeros
+  bool image_is_known_ = true;                    // false: with files that nobody keeps open
+  std::unique_ptr<ForkImage> fork_image_;         // what children begin with, once it is worth one
+  uint64_t copied_by_forks_ = 0;                  // since the image was made
   std::vector<ResolvedExport> resolved_;
   std::unordered_map<std::string, int> handles_;
   uint64_t deadline_ticks_ = 0;  // per call; 0: none

@@ -51,23 +51,25 @@ wasmtime_val_t to_raw(const GlobalValue& value) {
 
 Result<std::unique_ptr<Instance>> GuestInstance::restore(std::shared_ptr<CompiledModule> module,
                                                          std::span<const HostImport> imports,
-                                                         InstanceOptions options, const MemoryImage& image,
+                                                         InstanceOptions options, const FrozenMemory& memory,
                                                          std::span<const GlobalValue> globals) {
   std::unique_ptr<GuestInstance> instance(new GuestInstance(std::move(module), std::move(options)));
-  DW_RETURN_IF_ERROR(instance->start_from(imports, image, globals));
+  DW_RETURN_IF_ERROR(instance->start_from(imports, memory, globals));
   return std::unique_ptr<Instance>(std::move(instance));
 }
 
-Status GuestInstance::start_from(std::span<const HostImport> imports, const MemoryImage& image,
+Status GuestInstance::start_from(std::span<const HostImport> imports, const FrozenMemory& memory,
                                  std::span<const GlobalValue> globals) {
   const std::string who = "actor '" + options_.actor_name + "'";
   const ParsedReport& parsed = module_->parsed();
   Status fits = check_no_blockers(module_->name(), parsed.report);
-  if (fits.is_ok()) fits = check_image(module_->name(), parsed, options_.max_memory_bytes, image);
+  if (fits.is_ok()) fits = check_memory(module_->name(), parsed, options_.max_memory_bytes, memory);
   if (fits.is_ok()) fits = check_globals(module_->name(), parsed.globals, globals);
   if (!fits.is_ok()) return fits.with_context(who);
   DW_RETURN_IF_ERROR(prepare(imports));
-  DW_RETURN_IF_ERROR(instantiate(&image));
+  DW_RETURN_IF_ERROR(instantiate(&memory.image));
+  adopt_image(memory.image);
+  place_patches(memory.patches);
   DW_RETURN_IF_ERROR(set_globals(globals));
   DW_ASSIGN_OR_RETURN(const int drop, resolve_any(kDropExport));
   return call_resolved(drop, {}, {});

@@ -26,10 +26,9 @@ Result<std::unique_ptr<region::Region>> make_region(const MemoryImage* image, si
   if (image == nullptr) return region::Region::create(std::max(reserved, minimum), guard, minimum);
   // Wasmtime takes the size that get_memory tells: no memory.grow is needed to get from the minimum to the
   // image.
-  const uint64_t memory_bytes = std::max(image->length_bytes, image->memory_bytes);
+  const uint64_t memory_bytes = std::max(image->image_bytes(), image->memory_bytes);
   DW_CHECK(memory_bytes >= minimum, "an image below the module's minimum");
-  return region::Region::create_on_file({image->fd, image->file_offset, image->length_bytes},
-                                        std::max(reserved, minimum), guard, memory_bytes);
+  return region::Region::create_on_file(image->pieces, std::max(reserved, minimum), guard, memory_bytes);
 }
 
 // Sizes are bytes and multiples of the Wasm page, hence of the OS page. The reservation and the guard are

@@ -32,26 +32,8 @@ std::string named(uint32_t index, GlobalType type) {
   return "global " + std::to_string(index) + " (" + global_type_name(type) + ")";
 }
 
-}  // namespace
-
-Status check_no_blockers(const std::string& module_name, const ModuleReport& report) {
-  if (report.snapshot_blockers.empty()) return Status::ok();
-  return failed_precondition("module '" + module_name +
-                             "' cannot be frozen or restored: " + join(report.snapshot_blockers));
-}
-
-Status check_image(const std::string& module_name, const ParsedReport& module, uint64_t max_memory_bytes,
-                   const MemoryImage& image) {
-  const std::string who = "memory image for module '" + module_name + "': ";
-  const uint64_t size = image.memory_bytes == 0 ? image.length_bytes : image.memory_bytes;
-  if (image.length_bytes % kWasmPageBytes != 0 || size % kWasmPageBytes != 0) {
-    return invalid_argument(who + std::to_string(image.length_bytes) + " bytes in a memory of " +
-                            std::to_string(size) + ": not whole pages of 65536 bytes");
-  }
-  if (image.length_bytes > size) {
-    return invalid_argument(who + std::to_string(image.length_bytes) + " bytes do not fit into a memory of " +
-                            std::to_string(size));
-  }
+Status check_size(const std::string& who, const ParsedReport& module, uint64_t max_memory_bytes,
+                  uint64_t size) {
   if (!module.has_memory) {
     if (size == 0) return Status::ok();
     return invalid_argument(who + std::to_string(size) + " bytes, but the module has no memory");
@@ -67,6 +49,63 @@ Status check_image(const std::string& module_name, const ParsedReport& module, u
                               std::to_string(max_memory_bytes));
   }
   return Status::ok();
+}
+
+Status check_patches(const std::string& who, uint64_t memory_bytes, std::span<const MemoryPatch> patches) {
+  const uint64_t page = region::os_page_bytes();
+  uint64_t end = 0;
+  for (size_t i = 0; i < patches.size(); ++i) {
+    const uint64_t offset = patches[i].offset;
+    const uint64_t length = patches[i].bytes.size();
+    const auto refused = [&](const std::string& why) {
+      return invalid_argument(who + "patch " + std::to_string(i) + " of " + std::to_string(length) +
+                              " bytes at " + std::to_string(offset) + why);
+    };
+    if (offset % page != 0 || length % page != 0) {
+      return refused(": not whole pages of " + std::to_string(page) + " bytes");
+    }
+    if (offset > memory_bytes || length > memory_bytes - offset) {
+      return refused(" is past the end of a memory of " + std::to_string(memory_bytes));
+    }
+    if (offset < end) return refused(" begins before the end of the one before it, " + std::to_string(end));
+    end = offset + length;
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Status check_no_blockers(const std::string& module_name, const ModuleReport& report) {
+  if (report.snapshot_blockers.empty()) return Status::ok();
+  return failed_precondition("module '" + module_name +
+                             "' cannot be frozen or restored: " + join(report.snapshot_blockers));
+}
+
+Status check_memory(const std::string& module_name, const ParsedReport& module, uint64_t max_memory_bytes,
+                    const FrozenMemory& memory) {
+  const std::string who = "memory image for module '" + module_name + "': ";
+  const MemoryImage& image = memory.image;
+  uint64_t length = 0;
+  for (size_t i = 0; i < image.pieces.size(); ++i) {
+    const uint64_t bytes = image.pieces[i].length;
+    if (bytes % kWasmPageBytes != 0 || bytes > kMaxPages * kWasmPageBytes - length) {
+      return invalid_argument(who + "piece " + std::to_string(i) + " has " + std::to_string(bytes) +
+                              " bytes at " + std::to_string(length) +
+                              ": not whole pages of 65536 bytes within 4 GiB");
+    }
+    length += bytes;
+  }
+  const uint64_t size = image.memory_bytes == 0 ? length : image.memory_bytes;
+  if (size % kWasmPageBytes != 0) {
+    return invalid_argument(who + "a memory of " + std::to_string(size) +
+                            " bytes: not whole pages of 65536 bytes");
+  }
+  if (length > size) {
+    return invalid_argument(who + std::to_string(length) + " bytes do not fit into a memory of " +
+                            std::to_string(size));
+  }
+  const Status fits = check_size(who, module, max_memory_bytes, size);
+  return fits.is_ok() ? check_patches(who, size, memory.patches) : fits;
 }
 
 Status check_globals(const std::string& module_name, std::span<const GlobalDeclaration> declared,

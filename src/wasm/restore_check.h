@@ -13,10 +13,11 @@ namespace driftwood::wasm {
 // failed_precondition with every blocker of the module.
 Status check_no_blockers(const std::string& module_name, const ModuleReport& report);
 
-// invalid_argument for sizes that are not whole pages or outside of what the module declares,
+// invalid_argument for pieces and sizes that are not whole Wasm pages, for a memory outside of what the
+// module declares, and for patches that are not whole OS pages of it, ascending and disjoint;
 // resource_exhausted above max_memory_bytes.
-Status check_image(const std::string& module_name, const ParsedReport& module, uint64_t max_memory_bytes,
-                   const MemoryImage& image);
+Status check_memory(const std::string& module_name, const ParsedReport& module, uint64_t max_memory_bytes,
+                    const FrozenMemory& memory);
 
 // invalid_argument naming every difference (up to eight) between the module's mutable globals and the saved
 // ones, whose order is free.

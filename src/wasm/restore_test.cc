@@ -2,7 +2,6 @@
 // not fit is refused by name.
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "region/region.h"
 #include "wasm/freeze_for_test.h"
@@ -14,17 +13,6 @@ uint32_t u32_of(Instance& guest, uint64_t offset) {
   uint32_t value = 0;
   std::memcpy(&value, guest.bytes(offset, 4), 4);
   return value;
-}
-
-std::unique_ptr<Instance> fresh() {
-  return std::move(shared_runtime().instantiate(stateful_module(), {}, {})).value();
-}
-
-uint64_t call1(Instance& guest, const char* name, uint64_t argument) {
-  const uint64_t args[] = {argument};
-  auto result = guest.call(name, args);
-  DW_CHECK(result.is_ok(), result.status().message().c_str());
-  return result->empty() ? 0 : result->at(0);
 }
 
 TEST(Restore, RunsNothingOfTheGuestAndCopiesNoData) {
@@ -101,17 +89,17 @@ TEST(Restore, MemoryGrowsOnFromTheImage) {
 TEST(Restore, AMemoryMayBeLargerThanItsImage) {
   auto original = fresh();
   const Frozen frozen(*original);
-  MemoryImage image = frozen.image();
-  image.memory_bytes = 4 * 65536;
-  auto restored = shared_runtime().restore(stateful_module(), {}, {}, image, frozen.globals());
+  FrozenMemory memory = frozen.memory();
+  memory.image.memory_bytes = 4 * 65536;
+  auto restored = shared_runtime().restore(stateful_module(), {}, {}, memory, frozen.globals());
   ASSERT_TRUE(restored.is_ok()) << restored.status().to_string();
   EXPECT_EQ((*restored)->call("size", {})->at(0), 4u);
   EXPECT_EQ(
       std::memcmp((*restored)->bytes(0, frozen.bytes().size()), frozen.bytes().data(), frozen.bytes().size()),
       0);
   EXPECT_EQ(call1(**restored, "peek", 4 * 65536 - 1), 0u);
-  image.memory_bytes = 65536;
-  EXPECT_EQ(shared_runtime().restore(stateful_module(), {}, {}, image, frozen.globals()).status().code(),
+  memory.image.memory_bytes = 65536;
+  EXPECT_EQ(shared_runtime().restore(stateful_module(), {}, {}, memory, frozen.globals()).status().code(),
             Code::kInvalidArgument);
 }
 
@@ -152,11 +140,12 @@ TEST(Restore, AModuleWithoutMemoryHasOnlyGlobals) {
   auto guest = std::move(shared_runtime().instantiate(module, {}, {})).value();
   EXPECT_EQ(guest->call("step", {})->at(0), 3u);
   const std::vector<GlobalValue> globals = std::move(guest->globals()).value();
-  auto restored = shared_runtime().restore(module, {}, {}, MemoryImage{}, globals);
+  auto restored = shared_runtime().restore(module, {}, {}, FrozenMemory{}, globals);
   ASSERT_TRUE(restored.is_ok()) << restored.status().to_string();
   EXPECT_EQ((*restored)->call("step", {})->at(0), 9u);
-  const Status status =
-      shared_runtime().restore(module, {}, {}, MemoryImage{0, 0, 65536, 0}, globals).status();
+  FrozenMemory page;
+  page.image.pieces = {{region::kNoFile, 0, 65536}};
+  const Status status = shared_runtime().restore(module, {}, {}, page, globals).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_TRUE(mentions(status, "no memory")) << status.message();
 }
@@ -178,7 +167,7 @@ TEST(Restore, HostFunctionsAreBoundAndInsideACallNothingIsFrozen) {
   const Frozen frozen(*guest);
   EXPECT_EQ(frozen.restore(module).status().code(), Code::kNotFound)
       << "an import that this host does not offer";
-  auto restored = shared_runtime().restore(module, imports, {}, frozen.image(), frozen.globals());
+  auto restored = shared_runtime().restore(module, imports, {}, frozen.memory(), frozen.globals());
   ASSERT_TRUE(restored.is_ok()) << restored.status().to_string();
   EXPECT_EQ((*restored)->call("look", {})->at(0), refused);
 }
@@ -270,7 +259,7 @@ TEST(RestoreRefuses, GlobalsOfAnotherModule) {
   std::vector<GlobalValue> values = frozen.globals();
   const auto refused = [&](const char* text) {
     const Status restored =
-        shared_runtime().restore(stateful_module(), {}, {}, frozen.image(), values).status();
+        shared_runtime().restore(stateful_module(), {}, {}, frozen.memory(), values).status();
     const Status set = guest->set_globals(values);
     for (const Status& status : {restored, set}) {
       EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
@@ -303,48 +292,73 @@ TEST(RestoreRefuses, ImagesThatDoNotFit) {
   auto guest = fresh();
   ASSERT_EQ(call1(*guest, "grow", 6), 2u);
   const Frozen frozen(*guest);
-  const auto refused = [&](MemoryImage image, Code code, const char* text, uint64_t limit = 256 << 20) {
+  const auto refused = [&](const MemoryImage& image, Code code, const char* text,
+                           uint64_t limit = 256 << 20) {
     InstanceOptions options;
     options.actor_name = "keeper";
     options.max_memory_bytes = limit;
+    const FrozenMemory memory{image, {}, nullptr};
     const Status status =
-        shared_runtime().restore(stateful_module(), {}, options, image, frozen.globals()).status();
+        shared_runtime().restore(stateful_module(), {}, options, memory, frozen.globals()).status();
     EXPECT_EQ(status.code(), code) << status.to_string();
     EXPECT_TRUE(mentions(status, text) && mentions(status, "'keeper'")) << status.message();
   };
   MemoryImage image = frozen.image();
-  image.length_bytes -= 4096;
-  refused(image, Code::kInvalidArgument, "not whole pages");
-  image.length_bytes = 65536;
+  region::FileImage& piece = image.pieces[0];
+  piece.length -= 4096;
+  refused(image, Code::kInvalidArgument, "piece 0 has 520192 bytes at 0: not whole pages");
+  piece.length = 65536;
   refused(image, Code::kInvalidArgument, "1 pages, the module declares 2 to 16");
-  image.length_bytes = 17 * 65536;
+  piece.length = 17 * 65536;
   refused(image, Code::kInvalidArgument, "17 pages, the module declares 2 to 16");
-  image.length_bytes = 9 * 65536;
-  refused(image, Code::kDataLoss, "image file has");
-  image = frozen.image();
+  piece.length = 9 * 65536;
+  refused(image, Code::kDataLoss, "image piece 0: image file has");
+  piece.length = SIZE_MAX - 65535;
+  refused(image, Code::kInvalidArgument, "piece 0 has");
+  piece = frozen.image().pieces[0];
   refused(image, Code::kResourceExhausted, "the limit is 262144", 4 * 65536);
-  image.file_offset = 4096;
+  piece.offset = 4096;
   refused(image, Code::kInvalidArgument, "multiple of 65536");
-  image.file_offset = UINT64_MAX - 65535;
+  piece.offset = UINT64_MAX - 65535;
   refused(image, Code::kDataLoss, "image file has");
-  image = frozen.image();
+  piece = frozen.image().pieces[0];
   image.memory_bytes = UINT64_MAX - 65535;
   refused(image, Code::kInvalidArgument, "the module declares");
-  image = frozen.image();
-  image.fd = -1;
-  refused(image, Code::kUnavailable, "descriptor -1");
+  image.memory_bytes = 9 * 65536 + 4096;
+  refused(image, Code::kInvalidArgument, "a memory of 593920 bytes: not whole pages");
+  image.memory_bytes = 0;
+  image.pieces.push_back({region::kNoFile, 0, 65536});
+  image.pieces.push_back({region::kNoFile, 0, SIZE_MAX - 65535});
+  refused(image, Code::kInvalidArgument, "piece 2 has");
+  image.pieces[2] = {-2, 0, 65536};
+  refused(image, Code::kUnavailable, "image piece 2: image file, descriptor -2");
   ASSERT_EQ(ftruncate(frozen.fd(), static_cast<off_t>(Frozen::kOffset + frozen.bytes().size() - 1)), 0);
   refused(frozen.image(), Code::kDataLoss, "image file has");
 }
 
-size_t open_descriptors() {
-  const std::filesystem::directory_iterator entries("/proc/self/fd");
-  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
-}
-
-size_t mappings() {
-  std::ifstream maps("/proc/self/maps");
-  return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+TEST(RestoreRefuses, PatchesThatDoNotFit) {
+  auto guest = fresh();
+  const Frozen frozen(*guest);
+  const size_t page = region::os_page_bytes();
+  const std::vector<uint8_t> bytes(4 * 65536, 0x33);
+  const auto refused = [&](std::vector<std::pair<uint64_t, uint64_t>> patches, const char* text) {
+    FrozenMemory memory = frozen.memory();
+    for (const auto& [offset, length] : patches)
+      memory.patches.push_back({offset, std::span(bytes).first(length)});
+    const Status status =
+        shared_runtime().restore(stateful_module(), {}, {}, memory, frozen.globals()).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
+    EXPECT_TRUE(mentions(status, text)) << status.message();
+  };
+  refused({{0, page}, {page + 1, page}}, "patch 1 of ");
+  refused({{0, page - 1}}, ": not whole pages");
+  refused({{2 * 65536 - page, 2 * page}}, "patch 0 of ");
+  refused({{2 * 65536, page}}, " is past the end of a memory of 131072");
+  refused({{UINT64_MAX - page + 1, page}}, " is past the end");
+  refused({{page, 2 * page}, {2 * page, page}}, "patch 1 of ");
+  refused({{2 * page, page}, {0, page}}, " begins before the end of the one before it");
+  EXPECT_EQ(memory_of(*guest), frozen.bytes());
+  EXPECT_TRUE(frozen.file_is_unchanged());
 }
 
 TEST(Restore, ManyCyclesLeaveNothingBehind) {
@@ -360,9 +374,9 @@ TEST(Restore, ManyCyclesLeaveNothingBehind) {
       ASSERT_TRUE((*restored)->call("step", {}).is_ok());
       ASSERT_TRUE((*restored)->globals().is_ok());
       // One that fails half-way, too: the file is too short.
-      MemoryImage image = frozen.image();
-      image.file_offset += 65536;
-      ASSERT_FALSE(shared_runtime().restore(stateful_module(), {}, {}, image, frozen.globals()).is_ok());
+      FrozenMemory memory = frozen.memory();
+      memory.image.pieces[0].offset += 65536;
+      ASSERT_FALSE(shared_runtime().restore(stateful_module(), {}, {}, memory, frozen.globals()).is_ok());
     }
   };
   cycle(20);

@@ -43,7 +43,7 @@ class WasmtimeRuntime final : public Runtime {
                                                 InstanceOptions options) override;
   Result<std::unique_ptr<Instance>> restore(std::shared_ptr<Module> module,
                                             std::span<const HostImport> imports, InstanceOptions options,
-                                            const MemoryImage& image,
+                                            const FrozenMemory& memory,
                                             std::span<const GlobalValue> globals) override;
 
  private:
@@ -118,9 +118,10 @@ Result<std::unique_ptr<Instance>> WasmtimeRuntime::instantiate(std::shared_ptr<M
 
 Result<std::unique_ptr<Instance>> WasmtimeRuntime::restore(std::shared_ptr<Module> module,
                                                            std::span<const HostImport> imports,
-                                                           InstanceOptions options, const MemoryImage& image,
+                                                           InstanceOptions options,
+                                                           const FrozenMemory& memory,
                                                            std::span<const GlobalValue> globals) {
-  return GuestInstance::restore(own(std::move(module)), imports, std::move(options), image, globals);
+  return GuestInstance::restore(own(std::move(module)), imports, std::move(options), memory, globals);
 }
 
 std::shared_ptr<CompiledModule> WasmtimeRuntime::own(std::shared_ptr<Module> module) const {

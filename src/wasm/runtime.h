@@ -150,12 +150,12 @@ class Instance {
   // nothing is set then.
   virtual Status set_globals(std::span<const GlobalValue> values) = 0;
 
-  // Memory as a value: the image the instance lives on and a copy of every page that was written since. Cost: a
-  // scan of the page tables and a copy of the private pages.
+  // Memory as a value: the image the instance lives on and a copy of every page that was written since. Cost:
+  // a scan of the page tables and a copy of the private pages.
   virtual Result<FrozenMemory> freeze_memory() = 0;
-  // The same for a child that Runtime::restore makes before this guest runs again: nothing is copied here where
-  // the written pages are few; where they are many, an image is made of this memory once (an anonymous file) and
-  // later forks patch only what was written since. This guest's own memory is never remapped.
+  // The same for a child that Runtime::restore makes before this guest runs again: nothing is copied here
+  // where the written pages are few; where they are many, an image is made of this memory once (an anonymous
+  // file) and later forks patch only what was written since. This guest's own memory is never remapped.
   virtual Result<FrozenMemory> fork_memory() = 0;
 };
 
@@ -178,10 +178,10 @@ class Runtime {
                                                         InstanceOptions options) = 0;
 
   // An instance that goes on from a rest point: memory is the image, mapped copy-on-write whatever its size,
-  // with the patches copied over it; globals are `globals`. No code of the guest runs and no data segment is copied. Errors beside
-  // instantiate's: failed_precondition if the module has snapshot blockers (named), invalid_argument for
-  // globals or sizes that are not this module's, resource_exhausted for a memory above max_memory_bytes,
-  // data_loss if the file is too short.
+  // with the patches copied over it; globals are `globals`. No code of the guest runs and no data segment is
+  // copied. Errors beside instantiate's: failed_precondition if the module has snapshot blockers (named),
+  // invalid_argument for globals or sizes that are not this module's, resource_exhausted for a memory above
+  // max_memory_bytes, data_loss if the file is too short.
   virtual Result<std::unique_ptr<Instance>> restore(std::shared_ptr<Module> module,
                                                     std::span<const HostImport> imports,
                                                     InstanceOptions options, const FrozenMemory& memory,

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -146,10 +148,23 @@ class FrozenGuest {
   ~FrozenGuest() { std::filesystem::remove(path_); }
 
   std::unique_ptr<Instance> restore() {
-    const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    auto guest = runtime_->restore(module_, {}, options_, MemoryImage{fd, 0, bytes_, 0}, globals_);
-    close(fd);
-    return std::move(guest).value();
+    struct File {
+      int fd;
+      ~File() { close(fd); }
+    };
+    auto file = std::make_shared<File>(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    FrozenMemory memory;
+    memory.image = {{{file->fd, 0, bytes_}}, 0, file};
+    return restore(memory, globals_);
+  }
+  std::unique_ptr<Instance> restore(const FrozenMemory& memory, std::span<const GlobalValue> globals) {
+    return std::move(runtime_->restore(module_, {}, options_, memory, globals)).value();
+  }
+  // A guest that has all its pages to itself.
+  std::unique_ptr<Instance> fresh() {
+    auto guest = std::move(runtime_->instantiate(module_, {}, options_)).value();
+    std::fill_n(guest->memory().base(), guest->memory_bytes(), uint8_t{0x5a});
+    return guest;
   }
 
  private:
@@ -193,21 +208,84 @@ void restore(benchmark::State& state) {
 BENCHMARK(restore)->Arg(1)->Arg(16)->Arg(256)->Iterations(2001)->UseManualTime()->Unit(
     benchmark::kMicrosecond);
 
+// One page of a hundred.
+void write_some(Instance& guest) {
+  const size_t page = region::os_page_bytes();
+  for (uint64_t at = 0; at < guest.memory_bytes(); at += 100 * page) ++guest.memory().base()[at];
+}
+
 // Finding the dirty pages of a restored guest that wrote one page of a hundred.
 void dirty_pages(benchmark::State& state) {
   FrozenGuest frozen(static_cast<size_t>(state.range(0)));
   const std::unique_ptr<Instance> guest = frozen.restore();
-  const size_t page = region::os_page_bytes();
-  for (uint64_t at = 0; at < guest->memory_bytes(); at += 100 * page) guest->memory().base()[at] = 1;
+  write_some(*guest);
   time_each(state, [&] { benchmark::DoNotOptimize(guest->memory().dirty_pages().is_ok()); }, [] {});
 }
-BENCHMARK(dirty_pages)
-    ->Arg(1)
-    ->Arg(16)
-    ->Arg(256)
-    ->Iterations(201)
-    ->UseManualTime()
-    ->Unit(benchmark::kMicrosecond);
+
+// Memory and globals of such a guest as a value.
+void freeze(benchmark::State& state) {
+  FrozenGuest frozen(static_cast<size_t>(state.range(0)));
+  const std::unique_ptr<Instance> guest = frozen.restore();
+  write_some(*guest);
+  time_each(
+      state,
+      [&] {
+        benchmark::DoNotOptimize(guest->freeze_memory().is_ok());
+        benchmark::DoNotOptimize(guest->globals().is_ok());
+      },
+      [] {});
+}
+
+// A child made of it, up to the moment it can be called.
+void time_fork(benchmark::State& state, FrozenGuest& frozen, Instance& parent) {
+  std::unique_ptr<Instance> child;
+  time_each(
+      state,
+      [&] {
+        const FrozenMemory memory = std::move(parent.fork_memory()).value();
+        const std::vector<GlobalValue> globals = std::move(parent.globals()).value();
+        child = frozen.restore(memory, globals);
+      },
+      [&] {
+        benchmark::DoNotOptimize(child->call("touch", {}).is_ok());
+        child.reset();
+      });
+}
+
+void fork_of_restored(benchmark::State& state) {
+  FrozenGuest frozen(static_cast<size_t>(state.range(0)));
+  const std::unique_ptr<Instance> parent = frozen.restore();
+  write_some(*parent);
+  time_fork(state, frozen, *parent);
+}
+
+// The parent has all its pages to itself: an image was made by the first fork, one page of a hundred written
+// since.
+void fork_of_fresh(benchmark::State& state) {
+  FrozenGuest frozen(static_cast<size_t>(state.range(0)));
+  const std::unique_ptr<Instance> parent = frozen.fresh();
+  DW_CHECK(parent->fork_memory().is_ok(), "making the image");
+  write_some(*parent);
+  time_fork(state, frozen, *parent);
+}
+
+// The first fork of such a parent, which makes the image.
+void first_fork_of_fresh(benchmark::State& state) {
+  FrozenGuest frozen(static_cast<size_t>(state.range(0)));
+  std::unique_ptr<Instance> parent = frozen.fresh();
+  time_each(
+      state, [&] { benchmark::DoNotOptimize(parent->fork_memory().is_ok()); },
+      [&] { parent = frozen.fresh(); });
+}
+
+void sized(benchmark::internal::Benchmark* bench, int64_t iterations) {
+  bench->Arg(1)->Arg(16)->Arg(256)->Iterations(iterations)->UseManualTime()->Unit(benchmark::kMicrosecond);
+}
+BENCHMARK(dirty_pages)->Apply([](auto* b) { sized(b, 201); });
+BENCHMARK(freeze)->Apply([](auto* b) { sized(b, 201); });
+BENCHMARK(fork_of_restored)->Apply([](auto* b) { sized(b, 1001); });
+BENCHMARK(fork_of_fresh)->Apply([](auto* b) { sized(b, 51); });
+BENCHMARK(first_fork_of_fresh)->Apply([](auto* b) { sized(b, 11); });
 
 }  // namespace
 }  // namespace driftwood::wasm

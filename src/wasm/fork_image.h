@@ -1,0 +1,35 @@
+// ForkImage: a guest's memory at one moment in an anonymous file, for the children that are forked from it.
+//
+// Guests that live on it hold its owner, which is the descriptor alone; the guest it was made of keeps the
+// rest to tell what it wrote since. Immutable once made; belongs to one guest.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "region/region.h"
+#include "wasm/frozen_state.h"
+
+namespace driftwood::wasm {
+
+class ForkImage {
+ public:
+  // `not_zero`: the pages of the memory, whole Wasm pages, that are not all zero.
+  static Result<std::unique_ptr<ForkImage>> create(std::span<const uint8_t> memory,
+                                                   std::span<const region::ByteRange> not_zero);
+
+  const MemoryImage& image() const { return image_; }
+  // The pages of `ranges` that differ from the image, after whose end all is zero.
+  std::vector<region::ByteRange> differing(const uint8_t* memory,
+                                           std::span<const region::ByteRange> ranges) const;
+
+ private:
+  ForkImage() = default;
+  MemoryImage image_;
+  std::unique_ptr<region::Region> view_;  // its bytes; only read
+};
+
+}  // namespace driftwood::wasm
