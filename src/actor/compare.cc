@@ -93,16 +93,7 @@ Result<std::string> sessions_difference(const FrozenActor& a, const FrozenActor&
 Result<FrozenActor> with_kv_bytes(const FrozenActor& frozen) {
   FrozenActor mapped = frozen;
   for (engine::FrozenSession& session : mapped.sessions) {
-    if (session.kv_files.empty()) continue;
-    const auto block = static_cast<size_t>(session.block_bytes);
-    const size_t bytes = session.kv_files.size() * block;
-    DW_ASSIGN_OR_RETURN(auto region, region::Region::create_on_file(session.kv_files, bytes, 0, bytes));
-    const std::shared_ptr<region::Region> view = std::move(region);
-    for (size_t i = 0; i < session.kv_files.size(); ++i) {
-      session.kv_blocks.emplace_back(view->base() + i * block, block);
-    }
-    session.kv_files.clear();
-    session.kv_owner = view;
+    DW_RETURN_IF_ERROR(engine::read_kv(&session));
   }
   return mapped;
 }

@@ -10,7 +10,7 @@
 
 namespace driftwood::actor {
 
-// The same with its KV mapped, if it lies in files, so that it can be looked at.
+// The same with its KV read, if it lies in files.
 Result<FrozenActor> with_kv_bytes(const FrozenActor& frozen);
 
 // What differs first: "memory byte 65540", "session 4097, KV block 1, byte 512"; empty if nothing does.

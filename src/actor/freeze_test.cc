@@ -165,7 +165,7 @@ TEST(Freeze, EveryPartOfTheStateMatters) {
       {"logits or pending tokens", 12, [](FrozenActor& f) {
          for (engine::FrozenSession& s : f.sessions) {
            s.has_logits = false;
-           s.logits.clear();
+           s.logits = {};
            s.tokens.resize(static_cast<size_t>(s.computed));
          }
        }},

@@ -305,7 +305,7 @@ Status DescribedActor::add_session(const FrozenActor& frozen, size_t slot_index,
   }
   if (session.has_logits) {
     section.tensors.push_back(tensor("logits", DType::kF32, {static_cast<int64_t>(session.logits.size())},
-                                     "[vocabulary]", keep(bytes_of(session.logits))));
+                                     "[vocabulary]", {reinterpret_cast<const uint8_t*>(session.logits.data()), session.logits.size() * sizeof(float)}));
   }
   if (slot.masked) {
     section.tensors.push_back(tensor("mask", DType::kU64, {static_cast<int64_t>(slot.mask.size())},

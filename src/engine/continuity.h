@@ -56,7 +56,7 @@ Result<ContinuityReport> verify_continuity(Engine& engine, std::span<const Conti
                                            const ContinuityOptions& options);
 
 // What differs first: "logit 7", "KV block 1, byte 512"; empty if ids, counts, sampler, logits and KV are
-// equal byte for byte. Identities are not compared.
+// equal byte for byte. Identities are not compared; KV in files is no equal of anything (read_kv() first).
 std::string first_difference(const FrozenSession& a, const FrozenSession& b);
 
 }  // namespace driftwood::engine

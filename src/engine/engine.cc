@@ -49,7 +49,9 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<LoadedModel> mode
   DW_ASSIGN_OR_RETURN(const kv::KvLayout layout, kv::KvLayout::create(graph.kv.layers, graph.kv.kv_heads,
                                                                       graph.kv.head_dim, options.kv_dtype));
   DW_ASSIGN_OR_RETURN(const int64_t budget, kv_budget(options));
-  DW_ASSIGN_OR_RETURN(auto pool, kv::BlockPool::create(layout, budget));
+  // A device that has to register memory before it can use it must not find it remapped (DESIGN 4.1).
+  const kv::FileUse file_use = device->info().pointers_are_host ? kv::FileUse::kMap : kv::FileUse::kRead;
+  DW_ASSIGN_OR_RETURN(auto pool, kv::BlockPool::create(layout, budget, file_use));
   RunnerOptions limits;
   limits.max_tokens = options.max_batch_tokens;
   limits.max_logit_rows = std::min<int64_t>(options.max_batch_tokens, kMaxLogitRows);
@@ -126,6 +128,7 @@ Result<SessionId> EngineImpl::fork(SessionId id, uint64_t stream) {
   child->computed = parent->computed;
   child->inv_freq = parent->inv_freq;
   child->logits = parent->logits;
+  parent->own_logits = nullptr;
   child->has_logits = parent->has_logits;
   child->table.fork_from(pool_, parent->table, parent->computed);
   sessions_.emplace(next_id_, std::move(child));
@@ -243,6 +246,7 @@ EngineStats EngineImpl::stats() const {
   std::lock_guard<std::mutex> lock(mutex_);
   EngineStats stats = stats_;
   stats.kv_blocks_in_use = pool_->in_use();
+  stats.kv_blocks_mapped = pool_->mapped();
   stats.kv_block_bytes = pool_->layout().block_bytes();
   return stats;
 }

@@ -54,6 +54,7 @@ struct EngineStats {
   int64_t rows_computed = 0;  // tokens whose layers ran: proves that nothing was computed twice
   int64_t rows_for_logits = 0;
   int64_t kv_blocks_in_use = 0;  // by sessions and by what freeze() handed out
+  int64_t kv_blocks_mapped = 0;  // of them on files, copy-on-write
   int64_t kv_block_bytes = 0;
 };
 
@@ -96,12 +97,15 @@ class Engine {
   // What a session opened with `max_tokens` has to match to go on here bit for bit.
   virtual SessionIdentity identity(int64_t max_tokens) const = 0;
   // The session as a value (frozen_session.h); the session itself goes on. Full blocks are shared, not
-  // copied: cost is one block, the ids and a row of logits. failed_precondition: the session is in use, or
-  // the engine runs a debug arithmetic, which its numerics id does not name.
+  // copied, and so is the row of logits: cost is one block and the ids. failed_precondition: the session is
+  // in use, or the engine runs a debug arithmetic, which its numerics id does not name.
   virtual Result<FrozenSession> freeze(SessionId session) = 0;
-  // A new session that goes on where `frozen` stopped; nothing is computed. Everything is checked before
+  // A new session that goes on where `frozen` stopped; nothing is computed. KV in memory is copied, KV in
+  // files is mapped and costs nothing until it is touched (frozen_session.h). Everything is checked before
   // anything changes: failed_precondition naming the first field of identity that differs with both values,
-  // invalid_argument for what contradicts itself, resource_exhausted where the KV budget has no room.
+  // invalid_argument for what contradicts itself, data_loss for a file that is too short, resource_exhausted
+  // where the KV budget has no room. Whatever else fails (the system's mappings are used up, a read) leaves
+  // no session.
   virtual Result<SessionId> thaw(const FrozenSession& frozen) = 0;
 
   virtual EngineStats stats() const = 0;

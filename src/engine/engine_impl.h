@@ -64,6 +64,7 @@ class EngineImpl final : public Engine {
   // freeze.cc.
   Status check_arithmetic() const;
   void copy_tail(const Session& session, KvPin* pin) const;
+  Status load_kv(const FrozenSession& frozen, const Session& session);
 
   // scheduler.cc. `lock` holds mutex_.
   Status enter(Session* session, const LogitsSink* sink);

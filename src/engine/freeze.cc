@@ -1,5 +1,5 @@
 // freeze() and thaw(): a session to a value and back. The lock is held for bookkeeping only; bytes are copied
-// while the session is busy (freeze) or not yet in the table (thaw).
+// and mapped while the session is busy (freeze) or not yet in the table (thaw).
 #include <algorithm>
 #include <cstring>
 
@@ -53,7 +53,10 @@ Result<FrozenSession> EngineImpl::freeze(SessionId id) {
   frozen.computed = session->computed;
   frozen.sampling = session->sampler.params();
   frozen.has_logits = session->has_logits && session->pending() == 0;
-  if (frozen.has_logits) frozen.logits = *session->logits;
+  if (frozen.has_logits) {
+    frozen.logits = LogitsRow(session->logits);
+    session->own_logits = nullptr;
+  }
   frozen.block_bytes = block_bytes;
   for (int32_t block : pin->ids()) {
     frozen.kv_blocks.emplace_back(pool_->block(block), static_cast<size_t>(block_bytes));
@@ -76,11 +79,24 @@ void EngineImpl::copy_tail(const Session& session, KvPin* pin) const {
   pool_->layout().zero_tokens_from(pin->tail().data(), rest);
 }
 
+Status EngineImpl::load_kv(const FrozenSession& frozen, const Session& session) {
+  const int32_t* const ids = session.table.ids();
+  if (!frozen.kv_files.empty()) {
+    return pool_->load_files({ids, frozen.kv_files.size()}, frozen.kv_files, frozen.computed);
+  }
+  for (size_t b = 0; b < frozen.kv_blocks.size(); ++b) {
+    const int64_t held = frozen.computed - static_cast<int64_t>(b) * kKvBlockTokens;
+    pool_->load(ids[b], frozen.kv_blocks[b], std::min<int64_t>(held, kKvBlockTokens));
+  }
+  return Status::ok();
+}
+
 Result<SessionId> EngineImpl::thaw(const FrozenSession& frozen) {
   DW_RETURN_IF_ERROR(check_arithmetic());
   DW_RETURN_IF_ERROR(check_identity(frozen.identity, identity(frozen.max_tokens)));
   DW_RETURN_IF_ERROR(
       check_contents(frozen, {model_->config.vocab_size, max_context_, pool_->layout().block_bytes()}));
+  DW_RETURN_IF_ERROR(pool_->check_files(frozen.kv_files).with_context("frozen session"));
 
   std::unique_ptr<Session> session;
   {
@@ -94,12 +110,13 @@ Result<SessionId> EngineImpl::thaw(const FrozenSession& frozen) {
   session->tokens.assign(frozen.tokens.begin(), frozen.tokens.end());
   session->computed = frozen.computed;
   session->has_logits = frozen.has_logits;
-  if (frozen.has_logits) session->logits = std::make_shared<std::vector<float>>(frozen.logits);
-  for (size_t b = 0; b < frozen.kv_blocks.size(); ++b) {
-    const int64_t held = frozen.computed - static_cast<int64_t>(b) * kKvBlockTokens;
-    pool_->load(session->table.ids()[b], frozen.kv_blocks[b], std::min<int64_t>(held, kKvBlockTokens));
-  }
+  session->logits = frozen.logits.share();
+  const Status loaded = load_kv(frozen, *session);
   std::lock_guard<std::mutex> lock(mutex_);
+  if (!loaded.is_ok()) {
+    session->table.clear(pool_);
+    return loaded.with_context("thawing a session");
+  }
   const SessionId id = session->id;
   sessions_.emplace(id, std::move(session));
   return id;

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "kv/kv_layout.h"
+#include "region/image_file.h"
 
 namespace driftwood::engine {
 namespace {
@@ -46,15 +47,35 @@ Status check_logits(const FrozenSession& frozen, const ThawLimits& limits) {
   return Status::ok();
 }
 
+Status check_kv_files(const FrozenSession& frozen) {
+  for (size_t i = 0; i < frozen.kv_files.size(); ++i) {
+    const region::FileImage& image = frozen.kv_files[i];
+    if (static_cast<int64_t>(image.length) != frozen.block_bytes) {
+      return bad("KV block " + std::to_string(i) + " has " + std::to_string(image.length) +
+                 " bytes in its file, expected " + std::to_string(frozen.block_bytes));
+    }
+    if (image.fd >= 0 && image.offset % region::kImageAlignment != 0) {
+      return bad("KV block " + std::to_string(i) + " begins at offset " + std::to_string(image.offset) +
+                 " of its file: it must be a multiple of " + std::to_string(region::kImageAlignment));
+    }
+  }
+  return Status::ok();
+}
+
 Status check_kv(const FrozenSession& frozen, const ThawLimits& limits) {
   if (frozen.block_bytes != limits.block_bytes) {
     return bad("block_bytes is " + std::to_string(frozen.block_bytes) + ", blocks here have " +
                std::to_string(limits.block_bytes));
   }
+  if (!frozen.kv_blocks.empty() && !frozen.kv_files.empty()) {
+    return bad("it has " + std::to_string(frozen.kv_blocks.size()) + " KV blocks in memory and " +
+               std::to_string(frozen.kv_files.size()) + " in files; all must lie in one kind of place");
+  }
   const int64_t blocks = kv::blocks_for(frozen.computed);
-  if (static_cast<int64_t>(frozen.kv_blocks.size()) != blocks) {
-    return bad("it has " + std::to_string(frozen.kv_blocks.size()) + " KV blocks, " +
-               std::to_string(frozen.computed) + " tokens take " + std::to_string(blocks));
+  const size_t found = frozen.kv_blocks.size() + frozen.kv_files.size();
+  if (static_cast<int64_t>(found) != blocks) {
+    return bad("it has " + std::to_string(found) + " KV blocks, " + std::to_string(frozen.computed) +
+               " tokens take " + std::to_string(blocks));
   }
   for (size_t i = 0; i < frozen.kv_blocks.size(); ++i) {
     const auto size = static_cast<int64_t>(frozen.kv_blocks[i].size());
@@ -62,7 +83,7 @@ Status check_kv(const FrozenSession& frozen, const ThawLimits& limits) {
     return bad("KV block " + std::to_string(i) + " has " + std::to_string(size) + " bytes, expected " +
                std::to_string(limits.block_bytes));
   }
-  return Status::ok();
+  return check_kv_files(frozen);
 }
 
 }  // namespace
@@ -72,6 +93,7 @@ uint64_t forked_stream(uint64_t parent_stream, uint64_t stream) {
 }
 
 void copy_kv(FrozenSession* frozen) {
+  if (!frozen->kv_files.empty()) return;
   const auto block = static_cast<size_t>(frozen->block_bytes);
   auto copy = std::make_shared<std::vector<uint8_t>>(frozen->kv_blocks.size() * block);
   uint8_t* to = copy->data();
@@ -82,6 +104,24 @@ void copy_kv(FrozenSession* frozen) {
     to += block;
   }
   frozen->kv_owner = std::move(copy);
+}
+
+Status read_kv(FrozenSession* frozen) {
+  if (frozen->kv_files.empty()) return Status::ok();
+  DW_RETURN_IF_ERROR(check_kv_files(*frozen));
+  const auto block = static_cast<size_t>(frozen->block_bytes);
+  auto bytes = std::make_shared<std::vector<uint8_t>>(frozen->kv_files.size() * block);
+  std::vector<std::span<const uint8_t>> blocks;
+  for (size_t i = 0; i < frozen->kv_files.size(); ++i) {
+    uint8_t* const to = bytes->data() + i * block;
+    DW_RETURN_IF_ERROR(region::read_image(frozen->kv_files[i], to)
+                           .with_context("frozen session: KV block " + std::to_string(i)));
+    blocks.emplace_back(to, block);
+  }
+  frozen->kv_blocks = std::move(blocks);
+  frozen->kv_files.clear();
+  frozen->kv_owner = std::move(bytes);
+  return Status::ok();
 }
 
 Status check_identity(const SessionIdentity& frozen, const SessionIdentity& here) {

@@ -28,7 +28,7 @@ class KvPin {
       : share_(std::move(share)), ids_(std::move(ids)) {}
   ~KvPin() {
     std::lock_guard<std::mutex> lock(share_->mutex);
-    for (int32_t id : ids_) share_->pool->release(id);
+    share_->pool->release(ids_);
   }
   KvPin(const KvPin&) = delete;
   KvPin& operator=(const KvPin&) = delete;

@@ -42,8 +42,10 @@ Status EngineImpl::step(SessionId id, const LogitsSink* all_rows) {
 Status EngineImpl::enter(Session* session, const LogitsSink* sink) {
   DW_RETURN_IF_ERROR(session->table.prepare(pool_, session->computed, session->length())
                          .with_context("session " + std::to_string(session->id)));
-  if (session->logits == nullptr || session->logits.use_count() > 1) {
-    session->logits = std::make_shared<std::vector<float>>(static_cast<size_t>(runner_->vocab_size()));
+  if (session->own_logits == nullptr) {
+    auto row = std::make_shared<std::vector<float>>(static_cast<size_t>(runner_->vocab_size()));
+    session->own_logits = row->data();
+    session->logits = std::move(row);
     session->has_logits = false;
   }
   session->busy = true;
@@ -89,7 +91,7 @@ void EngineImpl::compose() {
 // A single row of logits is computed where its session keeps it, several are copied there.
 Status EngineImpl::run_batch() {
   fill_inputs();
-  float* const direct = batch_logit_rows_ == 1 ? logits_owner()->logits->data() : nullptr;
+  float* const direct = batch_logit_rows_ == 1 ? logits_owner()->own_logits : nullptr;
   DW_RETURN_IF_ERROR(runner_->run(batch_tokens_, batch_logit_rows_, direct));
   deliver(direct != nullptr ? direct : runner_->arena_logits());
   return Status::ok();
@@ -139,8 +141,8 @@ void EngineImpl::deliver(const float* row) {
       }
     }
     row += static_cast<size_t>(piece.logit_rows) * width;
-    if (row - width == session.logits->data()) continue;
-    std::memcpy(session.logits->data(), row - width, width * sizeof(float));
+    if (row - width == session.own_logits) continue;
+    std::memcpy(session.own_logits, row - width, width * sizeof(float));
   }
 }
 

@@ -27,8 +27,9 @@ struct Session {
   sampler::Sampler sampler;
   std::shared_ptr<const std::vector<float>> inv_freq;
 
-  // [V], of tokens[computed - 1]; shared with forks until one of them steps.
-  std::shared_ptr<std::vector<float>> logits;
+  // [V], of tokens[computed - 1]. A row that forks or frozen sessions have got, too, is never written again.
+  std::shared_ptr<const std::vector<float>> logits;
+  float* own_logits = nullptr;  // the same row while nobody else has it
   bool has_logits = false;
 
   bool busy = false;  // a call is using the session

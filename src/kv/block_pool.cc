@@ -14,7 +14,8 @@ constexpr int64_t kCommitStepBytes = int64_t{16} << 20;
 
 }  // namespace
 
-Result<std::unique_ptr<BlockPool>> BlockPool::create(const KvLayout& layout, int64_t budget_bytes) {
+Result<std::unique_ptr<BlockPool>> BlockPool::create(const KvLayout& layout, int64_t budget_bytes,
+                                                     FileUse file_use) {
   const int64_t capacity =
       std::min<int64_t>(budget_bytes / layout.block_bytes(), std::numeric_limits<int32_t>::max());
   if (capacity <= 0) {
@@ -23,7 +24,7 @@ Result<std::unique_ptr<BlockPool>> BlockPool::create(const KvLayout& layout, int
   }
   const auto reserve = static_cast<size_t>(capacity * layout.block_bytes());
   DW_ASSIGN_OR_RETURN(auto region, region::Region::create(reserve, 0, 0));
-  return std::unique_ptr<BlockPool>(new BlockPool(layout, std::move(region), capacity));
+  return std::unique_ptr<BlockPool>(new BlockPool(layout, std::move(region), capacity, file_use));
 }
 
 Status BlockPool::exhausted(int64_t wanted) const {
@@ -65,17 +66,23 @@ void BlockPool::retain(int32_t id) {
   ++count;
 }
 
-void BlockPool::release(int32_t id) {
-  int32_t& count = references_[static_cast<size_t>(id)];
-  DW_CHECK(count > 0, "a KV block was released twice");
-  if (--count > 0) return;
-  --in_use_;
-  lowest_free_ = std::min<int64_t>(lowest_free_, id);
+void BlockPool::release(std::span<const int32_t> ids) {
+  std::vector<int32_t> on_files;
+  for (int32_t id : ids) {
+    int32_t& count = references_[static_cast<size_t>(id)];
+    DW_CHECK(count > 0, "a KV block was released twice");
+    if (--count > 0) continue;
+    --in_use_;
+    lowest_free_ = std::min<int64_t>(lowest_free_, id);
+    if (mapped_[static_cast<size_t>(id)] != 0) on_files.push_back(id);
+  }
+  unmap(&on_files);
 }
 
 void BlockPool::copy(int32_t from, int32_t to) {
   DW_CHECK(references(from) > 0 && references(to) == 1, "a KV block is copied into an unshared one");
-  std::memcpy(block(to), block(from), static_cast<size_t>(layout_.block_bytes()));
+  // Without the padding: it is zero already, and a mapped block's is not ours.
+  std::memcpy(block(to), block(from), static_cast<size_t>(layout_.token_bytes() * kKvBlockTokens));
 }
 
 void BlockPool::load(int32_t id, std::span<const uint8_t> bytes, int64_t tokens) {

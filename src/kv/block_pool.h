@@ -6,11 +6,18 @@
 // its last owner left: nothing may read a token that was not stored (zero_past() cleans a block that is about
 // to be saved).
 //
-// Threads: none of its own; the owner's lock covers it (bytes of blocks may be used without the lock by
-// whoever holds a reference). Ownership: owns the region. Errors: resource_exhausted naming the budget, state
-// unchanged.
+// Blocks from files: load_files() maps a saved block at its place in the pool, copy-on-write, instead of
+// reading it: nothing is read until it is touched, and the file never changes. Whether mapping is allowed is
+// fixed when the pool is made; it is not where a device has registered the pool (DESIGN 4.1). A mapped block
+// whose last reference goes gets fresh memory, so that no file stays mapped. Neighbours are mapped and
+// unmapped in one call. Padding of blocks is zero; that of a mapped one is the file's.
+//
+// Threads: the owner's lock covers it (bytes of blocks may be used, and load() and load_files() called,
+// without the lock by whoever holds the only reference). A thread of the pool reads mapped blocks ahead.
+// Ownership: owns the region. Errors: resource_exhausted naming the budget, state unchanged.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,14 +25,19 @@
 
 #include "base/status.h"
 #include "kv/kv_layout.h"
+#include "region/read_ahead.h"
 #include "region/region.h"
 
 namespace driftwood::kv {
 
+// How saved blocks come from files.
+enum class FileUse : uint8_t { kMap, kRead };
+
 class BlockPool {
  public:
   // budget_bytes is rounded down to whole blocks; invalid_argument if it holds none.
-  static Result<std::unique_ptr<BlockPool>> create(const KvLayout& layout, int64_t budget_bytes);
+  static Result<std::unique_ptr<BlockPool>> create(const KvLayout& layout, int64_t budget_bytes,
+                                                   FileUse file_use = FileUse::kMap);
 
   const KvLayout& layout() const { return layout_; }
   uint8_t* base() const { return region_->base(); }
@@ -34,37 +46,62 @@ class BlockPool {
   int64_t capacity() const { return static_cast<int64_t>(references_.size()); }
   int64_t in_use() const { return in_use_; }
   int64_t available() const { return capacity() - in_use_; }
+  int64_t mapped() const { return mapped_count_.load(std::memory_order_relaxed); }  // blocks on files
 
   // Makes sure that the next `count` allocations succeed (memory committed). resource_exhausted otherwise.
   Status reserve(int64_t count);
   // The lowest free block, with one reference. resource_exhausted if there is none.
   Result<int32_t> allocate();
   void retain(int32_t id);
-  void release(int32_t id);
+  void release(int32_t id) { release(std::span<const int32_t>(&id, 1)); }
+  void release(std::span<const int32_t> ids);
   int32_t references(int32_t id) const { return references_[static_cast<size_t>(id)]; }
 
   // Copies a whole block; `to` must be unshared.
   void copy(int32_t from, int32_t to);
   // Fills an unshared block with saved bytes, block_bytes of them; what is past the first `tokens` tokens
-  // becomes zero whatever was saved. The one door through which saved KV enters the pool: a pool that maps
-  // pages of a file instead of copying them does it here.
+  // becomes zero whatever was saved. Together with load_files() the door through which saved KV enters.
   void load(int32_t id, std::span<const uint8_t> bytes, int64_t tokens);
+  // block_files.cc. Fills unshared blocks, in order, with images of block_bytes each (fd -1: zeros) that hold
+  // `tokens` tokens together. Descriptors may be closed afterwards, files must be immutable from then on.
+  // Read blocks become zero past the tokens; in a mapped last block stays what the file has there, as in any
+  // block that was used before. Errors: what check_files() reports, resource_exhausted where the system's
+  // mappings are used up, the system's reading error; then the blocks hold anything and are to be released.
+  Status load_files(std::span<const int32_t> ids, std::span<const region::FileImage> images, int64_t tokens);
+  // Without changing anything, naming the block's number in `images`: invalid_argument for a bad length, a
+  // bad offset or what is no regular file; data_loss for a file that ends before its block does.
+  Status check_files(std::span<const region::FileImage> images) const;
   // Zeroes everything past the first `tokens` tokens of a block.
   void zero_past(int32_t id, int64_t tokens);
 
  private:
-  BlockPool(const KvLayout& layout, std::unique_ptr<region::Region> region, int64_t capacity)
-      : layout_(layout), region_(std::move(region)), references_(static_cast<size_t>(capacity), 0) {}
+  BlockPool(const KvLayout& layout, std::unique_ptr<region::Region> region, int64_t capacity,
+            FileUse file_use)
+      : layout_(layout),
+        file_use_(file_use),
+        region_(std::move(region)),
+        references_(static_cast<size_t>(capacity), 0),
+        mapped_(static_cast<size_t>(capacity), 0) {}
 
   // The lowest free block at or after `from`; capacity() if there is none.
   int64_t next_free(int64_t from) const;
   Status exhausted(int64_t wanted) const;
+  void set_mapped(int32_t id, bool mapped);
+  // Blocks first, first + 1, ... from one stretch of a file, or zeros.
+  Status map_run(int32_t first, int64_t count, const region::FileImage& start);
+  Status read_block(int32_t id, const region::FileImage& image, int64_t tokens);
+  // Fresh memory for blocks without an owner; sorts `ids`.
+  void unmap(std::vector<int32_t>* ids);
 
   KvLayout layout_;
+  FileUse file_use_;
   std::unique_ptr<region::Region> region_;
   std::vector<int32_t> references_;
+  std::vector<uint8_t> mapped_;  // a block's belongs to whoever has its only reference
+  std::atomic<int64_t> mapped_count_{0};
   int64_t lowest_free_ = 0;  // no block below it is free
   int64_t in_use_ = 0;
+  region::ReadAhead read_ahead_;  // goes before the region does
 };
 
 }  // namespace driftwood::kv

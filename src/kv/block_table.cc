@@ -50,10 +50,9 @@ void BlockTable::fork_from(BlockPool* pool, const BlockTable& parent, int64_t le
 
 void BlockTable::truncate(BlockPool* pool, int64_t length) {
   const int64_t keep = blocks_for(length);
-  while (size() > keep) {
-    pool->release(ids_.back());
-    ids_.pop_back();
-  }
+  if (size() <= keep) return;
+  pool->release(std::span<const int32_t>(ids_).subspan(static_cast<size_t>(keep)));
+  ids_.resize(static_cast<size_t>(keep));
 }
 
 }  // namespace driftwood::kv

@@ -72,6 +72,33 @@ Status map_private_file(uint8_t* address, size_t bytes, int fd, uint64_t offset)
   return errno_status(errno, "mapping an image file");
 }
 
+Status map_zero_pages(uint8_t* address, size_t bytes) {
+  if (bytes == 0) return Status::ok();
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+#ifdef MAP_NORESERVE
+  flags |= MAP_NORESERVE;
+#endif
+  if (mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED) return Status::ok();
+  return map_error("mapping zero pages", bytes, errno);
+}
+
+void populate_pages(const uint8_t* address, size_t bytes) {
+  auto* const begin = const_cast<uint8_t*>(address);
+#ifdef MADV_POPULATE_READ
+  if (madvise(begin, bytes, MADV_POPULATE_READ) == 0 || errno != EINVAL) return;  // EINVAL: Linux before 5.14
+#endif
+  (void)madvise(begin, bytes, MADV_WILLNEED);
+}
+
+bool is_resident(const uint8_t* address) {
+#ifdef __APPLE__
+  char state = 0;
+#else
+  unsigned char state = 0;
+#endif
+  return mincore(const_cast<uint8_t*>(address), page_bytes(), &state) == 0 && (state & 1) != 0;
+}
+
 void release_address_space(uint8_t* address, size_t bytes) {
   if (address == nullptr) return;
   const int result = munmap(address, bytes);

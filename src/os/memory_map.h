@@ -23,6 +23,13 @@ Status commit_pages(uint8_t* address, size_t bytes);
 // shorter. The file must stay as it is while it is mapped: cutting it ends the process at the next touch
 // (SIGBUS), rewriting it shows through every page that was not written.
 Status map_private_file(uint8_t* address, size_t bytes, int fd, uint64_t offset);
+// Puts fresh zero pages at `address`, inside a reservation, instead of what was there: readable and writable.
+Status map_zero_pages(uint8_t* address, size_t bytes);
+// Brings mapped pages of a file in and waits for the disk; advice only, so what can't be brought in stays
+// out.
+void populate_pages(const uint8_t* address, size_t bytes);
+// True if the page at `address` would come without the disk; false too if the system does not tell.
+bool is_resident(const uint8_t* address);
 // Gives a whole reservation back.
 void release_address_space(uint8_t* address, size_t bytes);
 

@@ -69,6 +69,15 @@ class Region {
   // Makes the first `bytes` usable; never shrinks, never moves. out_of_range past the reservation.
   Status commit(size_t bytes);
 
+  // pieces.cc. Both replace committed bytes, whole OS pages, that nobody uses meanwhile and no device has
+  // registered; on an error what was there stays.
+  // The piece's bytes from `offset` on, copy-on-write; with fd -1 zeros. invalid_argument names a bad size or
+  // offset of the piece, data_loss a file that is shorter, resource_exhausted that the system's mappings are
+  // used up.
+  Status map_piece(size_t offset, const FileImage& piece);
+  // Fresh zero pages, which cost nothing until they are touched.
+  Status unmap_piece(size_t offset, size_t length);
+
   // True if [offset, offset + length) is committed; overflow-safe.
   bool contains(uint64_t offset, uint64_t length) const {
     return offset <= committed_ && length <= committed_ - offset;
