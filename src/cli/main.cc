@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
   add_tokenize(app, &action);
   add_bench(app, &action);
   add_models(app, &action);
+  add_verify(app, &action);
   add_completion(app, &action);
   try {
     app.parse(with_environment(app, argc, argv));
