@@ -10,6 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
+#include "os/fault_hook.h"
+#include "os/file_stat.h"
+#include "os/folder_changes.h"
 #include "os/os_error.h"
 
 namespace driftwood::os {
@@ -27,17 +31,6 @@ std::string temporary_name(const std::string& path) {
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   return folder + "." + name + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
-}
-
-Status sync_folder(const std::string& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return errno_status(errno, folder);
-  const int result = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  // Some file systems cannot flush a folder and say EINVAL; the rename is then as durable as they make it.
-  if (result != 0 && error != EINVAL) return errno_status(error, folder + ": flushing the folder");
-  return Status::ok();
 }
 
 }  // namespace
@@ -59,11 +52,13 @@ static Result<std::string> place_of(const std::string& path) {
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& wanted, FileAccess access) {
-  if (wanted.empty() || wanted.back() == '/') return invalid_argument("'" + wanted + "' does not name a file");
+  if (wanted.empty() || wanted.back() == '/')
+    return invalid_argument("'" + wanted + "' does not name a file");
   DW_ASSIGN_OR_RETURN(const std::string path, place_of(wanted));
   // A crashed process may have left the same name (process ids come round): try the next.
   for (int attempt = 0;; ++attempt) {
     std::string temporary = temporary_name(path);
+    if (const int fault = injected_fault(Change::kCreate, temporary)) return errno_status(fault, path);
     const int fd =
         ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(access));
     if (fd < 0 && errno == EEXIST && attempt < 100) continue;
@@ -79,7 +74,8 @@ AtomicFile::~AtomicFile() { abandon(); }
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
-      fd_(std::exchange(other.fd_, -1)) {}
+      fd_(std::exchange(other.fd_, -1)),
+      flushed_(other.flushed_) {}
 
 AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   if (this != &other) {
@@ -87,6 +83,7 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
     path_ = std::move(other.path_);
     temporary_ = std::move(other.temporary_);
     fd_ = std::exchange(other.fd_, -1);
+    flushed_ = other.flushed_;
   }
   return *this;
 }
@@ -94,18 +91,59 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
 void AtomicFile::abandon() {
   if (fd_ < 0) return;
   ::close(fd_);
-  ::unlink(temporary_.c_str());
+  (void)remove_file(temporary_).is_ok();
   fd_ = -1;
 }
 
 Status AtomicFile::write(std::span<const uint8_t> bytes) {
   DW_CHECK(fd_ >= 0, "write after commit");
+  flushed_ = false;
   while (!bytes.empty()) {
-    const ssize_t put = ::write(fd_, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return errno_status(errno, path_);
-    bytes = bytes.subspan(static_cast<size_t>(put));
+    if (const int fault = injected_fault(Change::kWrite, path_)) return errno_status(fault, path_);
+    size_t put = 0;
+    if (const int error = write_some(fd_, bytes, &put)) return errno_status(error, path_);
+    bytes = bytes.subspan(put);
   }
+  return Status::ok();
+}
+
+Status AtomicFile::write_at(uint64_t offset, std::span<const uint8_t> bytes) {
+  DW_CHECK(fd_ >= 0, "write after commit");
+  flushed_ = false;
+  while (!bytes.empty()) {
+    if (const int fault = injected_fault(Change::kWrite, path_)) return errno_status(fault, path_);
+    size_t put = 0;
+    if (const int error = write_some_at(fd_, bytes, offset, &put)) return errno_status(error, path_);
+    bytes = bytes.subspan(put);
+    offset += put;
+  }
+  return Status::ok();
+}
+
+void AtomicFile::start_write_back(uint64_t offset, uint64_t bytes) {
+#ifdef __linux__
+  (void)::sync_file_range(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE);
+#else
+  (void)offset;
+  (void)bytes;
+#endif
+}
+
+Status AtomicFile::set_size(uint64_t bytes) {
+  DW_CHECK(fd_ >= 0, "set_size after commit");
+  flushed_ = false;
+  if (const int fault = injected_fault(Change::kWrite, path_)) return errno_status(fault, path_);
+  const int error = set_size_of(fd_, bytes);
+  return error == 0 ? Status::ok() : errno_status(error, path_ + ": setting its size");
+}
+
+Status AtomicFile::flush() {
+  DW_CHECK(fd_ >= 0, "flush after commit");
+  if (flushed_) return Status::ok();
+  if (const int fault = injected_fault(Change::kFlush, path_))
+    return errno_status(fault, path_ + ": flushing");
+  if (::fsync(fd_) != 0) return errno_status(errno, path_ + ": flushing");
+  flushed_ = true;
   return Status::ok();
 }
 
@@ -119,11 +157,24 @@ Result<MappedMemory> AtomicFile::map_for_writing(size_t size_bytes) {
 }
 
 Status AtomicFile::commit() {
+  const Result<FileStamp> committed = commit_as(path_);
+  return committed.is_ok() ? Status::ok() : committed.status();
+}
+
+Result<FileStamp> AtomicFile::commit_as(const std::string& path, Durability durability) {
   DW_CHECK(fd_ >= 0, "commit twice");
-  if (::fsync(fd_) != 0) return errno_status(errno, path_ + ": flushing");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_status(errno, path_ + ": renaming");
-  ::close(std::exchange(fd_, -1));
-  return sync_folder(folder_of(path_));
+  if (folder_of(path) != folder_of(path_)) {
+    return invalid_argument(path_ + ": a link leads it out of the folder of " + path);
+  }
+  if (durability == Durability::kFlushed) DW_RETURN_IF_ERROR(flush());
+  if (const int fault = injected_fault(Change::kRename, path))
+    return errno_status(fault, path + ": renaming");
+  if (::rename(temporary_.c_str(), path.c_str()) != 0) return errno_status(errno, path + ": renaming");
+  const Descriptor fd(std::exchange(fd_, -1));
+  if (durability == Durability::kFlushed) DW_RETURN_IF_ERROR(flush_folder(folder_of(path)));
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return errno_status(errno, path);
+  return file_stamp_from(info);
 }
 
 Status write_file_atomically(const std::string& path, std::span<const uint8_t> bytes, FileAccess access) {
@@ -136,6 +187,8 @@ Status make_private_folders(const std::string& path) {
   for (size_t at = 1; at <= path.size(); ++at) {
     if (at != path.size() && path[at] != '/') continue;
     const std::string part = path.substr(0, at);
+    if (::access(part.c_str(), F_OK) == 0) continue;
+    if (const int fault = injected_fault(Change::kMakeFolder, part)) return errno_status(fault, part);
     if (::mkdir(part.c_str(), 0700) == 0 || errno == EEXIST) continue;
     const int error = errno;
     struct stat info;

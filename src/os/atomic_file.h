@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "os/file_stamp.h"
 #include "os/mapped_memory.h"
 
 namespace driftwood::os {
@@ -26,6 +27,13 @@ class AtomicFile {
 
   // Appends.
   Status write(std::span<const uint8_t> bytes);
+  // At a place of its own; write() goes on where it was.
+  Status write_at(uint64_t offset, std::span<const uint8_t> bytes);
+  // Asks the system to begin putting these bytes on the disk: a later flush waits less. Advice.
+  void start_write_back(uint64_t offset, uint64_t bytes);
+  Status set_size(uint64_t bytes);
+  // Waits until what was written is on the disk. commit() then need not.
+  Status flush();
 
   // Gives the file its final size with real disk space behind it (so that a full disk is an error here and
   // not a SIGBUS later) and maps it for writing. Once, instead of write(). The mapping stays valid after
@@ -33,6 +41,10 @@ class AtomicFile {
   Result<MappedMemory> map_for_writing(size_t size_bytes);
 
   Status commit();
+  // The same under another name of the same folder, perhaps without waiting for the disk (for what may be
+  // lost or torn in a crash). Returns what the system says of the file under its name.
+  enum class Durability { kFlushed, kUnflushed };
+  Result<FileStamp> commit_as(const std::string& path, Durability durability = Durability::kFlushed);
 
  private:
   AtomicFile(std::string path, std::string temporary, int fd)
@@ -41,6 +53,7 @@ class AtomicFile {
   std::string path_;
   std::string temporary_;
   int fd_ = -1;
+  bool flushed_ = false;
 };
 
 Status write_file_atomically(const std::string& path, std::span<const uint8_t> bytes, FileAccess access);

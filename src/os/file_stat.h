@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "os/file_stamp.h"
 #include "os/folder.h"
 
 namespace driftwood::os {
 
 FileInfo file_info_from(const struct stat& info);
+FileStamp file_stamp_from(const struct stat& info);
 
 struct TimePair {
   timespec t[2];

@@ -7,12 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/file_stat.h"
 #include "os/os_error.h"
 
 namespace driftwood::os {
 namespace {
-
-int64_t nanoseconds(const timespec& t) { return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; }
 
 struct OpenFile {
   int fd = -1;
@@ -20,11 +19,11 @@ struct OpenFile {
 };
 
 // O_NONBLOCK so that a pipe or a device named by mistake is refused instead of waited for.
-Result<OpenFile> open_regular(const std::string& path) {
+Result<OpenFile> open_regular(const std::string& path, int more_flags = 0) {
   if (path.empty()) return invalid_argument("the path of a file is empty");
   if (path.find('\0') != std::string::npos) return invalid_argument("a path holds a NUL byte");
   OpenFile file;
-  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags);
   if (file.fd < 0) return errno_status(errno, path);
   struct stat info;
   if (::fstat(file.fd, &info) != 0) {
@@ -37,22 +36,36 @@ Result<OpenFile> open_regular(const std::string& path) {
     return invalid_argument(
         path + (S_ISDIR(info.st_mode) ? ": is a folder, not a file" : ": is not a regular file"));
   }
-  file.stamp = {info.st_dev,
-                info.st_ino,
-                static_cast<uint64_t>(info.st_size),
-                nanoseconds(info.st_mtim),
-                nanoseconds(info.st_ctim),
-                info.st_uid,
-                info.st_mode & 07777u};
+  file.stamp = file_stamp_from(info);
   return file;
 }
 
+int64_t nanoseconds(const timespec& t) { return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; }
+
 }  // namespace
+
+FileStamp file_stamp_from(const struct stat& info) {
+#ifdef __APPLE__
+  const timespec modified = info.st_mtimespec, changed = info.st_ctimespec;
+#else
+  const timespec modified = info.st_mtim, changed = info.st_ctim;
+#endif
+  return {static_cast<uint64_t>(info.st_dev),
+          info.st_ino,
+          static_cast<uint64_t>(info.st_size),
+          nanoseconds(modified),
+          nanoseconds(changed),
+          info.st_uid,
+          info.st_mode & 07777u};
+}
 
 uint32_t effective_user() { return ::geteuid(); }
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
-  DW_ASSIGN_OR_RETURN(const OpenFile file, open_regular(path));
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) { return open(path, {}); }
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path,
+                                                           const MapOptions& options) {
+  DW_ASSIGN_OR_RETURN(const OpenFile file, open_regular(path, options.follow_link ? 0 : O_NOFOLLOW));
   const size_t size = file.stamp.size_bytes;
   void* base = nullptr;
   if (size > 0) {
@@ -63,9 +76,11 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
       return errno_status(error, path + ": mapping " + std::to_string(size) + " bytes");
     }
   }
-  ::close(file.fd);
-  return std::shared_ptr<const MappedFile>(
+  std::shared_ptr<MappedFile> mapped(
       new MappedFile(path, static_cast<const uint8_t*>(base), size, file.stamp));
+  Descriptor fd(file.fd);
+  if (options.keep_descriptor) mapped->fd_ = std::move(fd);
+  return std::shared_ptr<const MappedFile>(std::move(mapped));
 }
 
 MappedFile::~MappedFile() {

@@ -11,14 +11,21 @@
 #include <string>
 
 #include "base/status.h"
+#include "os/descriptor.h"
 #include "os/file_stamp.h"
 
 namespace driftwood::os {
+
+struct MapOptions {
+  bool follow_link = true;       // else a link in the last place is invalid_argument
+  bool keep_descriptor = false;  // see descriptor()
+};
 
 class MappedFile {
  public:
   // not_found, permission_denied, or invalid_argument if the path is no regular file. Never blocks on a pipe.
   static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
+  static Result<std::shared_ptr<const MappedFile>> open(const std::string& path, const MapOptions& options);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -26,6 +33,8 @@ class MappedFile {
   std::span<const uint8_t> bytes() const { return {base_, size_}; }
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
+  // Of the file, open as long as the object, with keep_descriptor; else -1.
+  int descriptor() const { return fd_.get(); }
 
   // Tells the system that these bytes (inside bytes()) will not be needed soon: whole pages leave this
   // process's resident set; a later read faults them in again.
@@ -38,6 +47,7 @@ class MappedFile {
   const uint8_t* base_;
   size_t size_;
   FileStamp stamp_;
+  Descriptor fd_;
 };
 
 // The whole text of a regular file of at most max_bytes, copied (resource_exhausted if it is larger).

@@ -57,7 +57,8 @@ struct EncodedHeader {
   std::vector<uint8_t> bytes;
   Digest hash{};
 };
-Result<EncodedHeader> encode_header(const Header& header, const std::string& place);
+// At least `min_bytes` long: for a file whose data begin at a place that was chosen before.
+Result<EncodedHeader> encode_header(const Header& header, const std::string& place, uint64_t min_bytes = 0);
 
 struct DecodedHeader {
   Header header;

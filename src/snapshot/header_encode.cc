@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include <nlohmann/json.hpp>
@@ -65,10 +66,10 @@ Result<std::string> header_text(const Header& header, const std::string& place) 
 
 }  // namespace
 
-Result<EncodedHeader> encode_header(const Header& header, const std::string& place) {
+Result<EncodedHeader> encode_header(const Header& header, const std::string& place, uint64_t min_bytes) {
   DW_RETURN_IF_ERROR(check_header(header, place));
   DW_ASSIGN_OR_RETURN(const std::string text, header_text(header, place));
-  const uint64_t size = padded_bytes(8 + text.size());
+  const uint64_t size = padded_bytes(std::max<uint64_t>(8 + text.size(), min_bytes));
   if (size > kMaxHeaderBytes) {
     return resource_exhausted(place + ": its header has " + std::to_string(text.size()) + " bytes, at most " +
                               std::to_string(kMaxHeaderBytes) + " are allowed");

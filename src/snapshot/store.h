@@ -10,12 +10,12 @@
 // a piece that is in the store already is not written again, the rest goes into one new pack. All other
 // tensors lie in the manifest.
 //
-// Trust: pack and manifest are taken at their word as long as device, inode, size, mtime and ctime are what the
-// store recorded when it wrote them; otherwise load() checks every byte it hands out. Structure and header
-// are checked always.
+// Trust: pack and manifest are taken at their word as long as device, inode, size, mtime and ctime are what
+// the store recorded when it wrote them; otherwise load() checks every byte it hands out. Structure and
+// header are checked always.
 //
-// Crash safety: every file appears whole and durable under its name or not at all, packs before the manifest that
-// needs them, the name last. What a crash leaves is garbage that gc() removes.
+// Crash safety: every file appears whole and durable under its name or not at all, packs before the manifest
+// that needs them, the name last. What a crash leaves is garbage that gc() removes.
 //
 // Threads: a Store may be used by several threads, a folder by several processes: saves and loads exclude
 // gc(), not each other. Errors: the system's, naming the file; not_found for names and hashes; data_loss

@@ -1,0 +1,166 @@
+#include "snapshot/store_files.h"
+
+#include <algorithm>
+
+#include "os/folder_changes.h"
+#include "snapshot/container.h"
+
+namespace driftwood::snapshot {
+namespace {
+
+constexpr size_t kMaxCachedPacks = 64;  // open although no snapshot holds them
+constexpr size_t kMinPrefix = 8;
+
+bool is_hash_prefix(std::string_view text) {
+  return text.size() >= kMinPrefix && text.size() <= 2 * sizeof(Digest) &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::open(const std::string& path, const StoreOptions& options) {
+  DW_ASSIGN_OR_RETURN(StoreFolder folder, StoreFolder::open(path, options.create, options.read_only));
+  return std::unique_ptr<Store>(new FolderStore(std::move(folder), std::max(options.threads, 1)));
+}
+
+Result<std::string> FolderStore::resolve(std::string_view which) {
+  DW_ASSIGN_OR_RETURN(const os::FileLock lock, folder_.lock_for_reading());
+  return resolve_locked(which);
+}
+
+Result<std::string> FolderStore::resolve_locked(std::string_view which) {
+  const std::string text(which.substr(0, 256));
+  if (StoreFolder::is_name(which)) {
+    auto hash = folder_.read_name(text);
+    if (hash.is_ok() || hash.status().code() != Code::kNotFound) return hash;
+  }
+  const Status missing = not_found(path() + ": has no snapshot '" + text.substr(0, 80) + "'");
+  if (!is_hash_prefix(which)) return missing;
+  if (which.size() == 2 * sizeof(Digest)) {
+    return os::stamp_of(folder_.file(StoreFile::kManifest, text)).status().code() == Code::kNotFound
+               ? Result<std::string>(missing)
+               : Result<std::string>(text);
+  }
+  DW_ASSIGN_OR_RETURN(const StoreFolder::Listing listing, folder_.list(StoreFile::kManifest));
+  std::string found;
+  for (const std::string& hash : listing.hashes) {
+    if (!hash.starts_with(which)) continue;
+    if (!found.empty()) {
+      return invalid_argument(path() + ": several snapshots begin with '" + text + "': " + found + " and " +
+                              hash);
+    }
+    found = hash;
+  }
+  if (found.empty()) return missing;
+  return found;
+}
+
+Result<std::shared_ptr<const StoredSnapshot>> FolderStore::load(std::string_view which, Verify verify) {
+  DW_ASSIGN_OR_RETURN(const os::FileLock lock, folder_.lock_for_reading());
+  DW_ASSIGN_OR_RETURN(const std::string hash, resolve_locked(which));
+  DW_ASSIGN_OR_RETURN(std::shared_ptr<const StoredSnapshot> snapshot, load_locked(hash, verify));
+  return snapshot;
+}
+
+Result<std::shared_ptr<const PackedSnapshot>> FolderStore::load_locked(const std::string& hash,
+                                                                       Verify verify) {
+  DW_ASSIGN_OR_RETURN(std::shared_ptr<const Manifest> manifest,
+                      Manifest::open(folder_.file(StoreFile::kManifest, hash), hash));
+  const bool trusted = folder_.stamp_matches(StoreFile::kManifest, hash, manifest->stamp());
+  DW_ASSIGN_OR_RETURN(std::vector<std::shared_ptr<PackFile>> packs, open_packs(*manifest));
+  DW_ASSIGN_OR_RETURN(std::shared_ptr<const PackedSnapshot> snapshot,
+                      PackedSnapshot::create(std::move(manifest), std::move(packs)));
+  DW_RETURN_IF_ERROR(check_snapshot(*snapshot, trusted, verify));
+  return snapshot;
+}
+
+Result<std::vector<std::shared_ptr<PackFile>>> FolderStore::open_packs(const Manifest& manifest) {
+  std::vector<std::shared_ptr<PackFile>> packs;
+  for (const Digest& name : manifest.packs()) {
+    auto pack = open_pack(name);
+    if (!pack.is_ok()) return pack.status().with_context(manifest.path() + ": one of its packs");
+    packs.push_back(std::move(*pack));
+  }
+  trim_cache();
+  return packs;
+}
+
+Result<std::shared_ptr<PackFile>> FolderStore::open_pack(const Digest& name) {
+  const std::string hash = to_hex(name);
+  const std::string file = folder_.file(StoreFile::kPack, hash);
+  DW_ASSIGN_OR_RETURN(const os::FileStamp stamp, os::stamp_of(file));
+  {
+    const std::lock_guard hold(cache_mutex_);
+    const auto cached = packs_.find(name);
+    if (cached != packs_.end() && same_stamp(cached->second.pack->stamp(), stamp)) {
+      cached->second.used = ++clock_;
+      return cached->second.pack;
+    }
+  }
+  DW_ASSIGN_OR_RETURN(std::shared_ptr<PackFile> pack, PackFile::open(file, name));
+  pack->set_trusted(folder_.stamp_matches(StoreFile::kPack, hash, pack->stamp()));
+  const std::lock_guard hold(cache_mutex_);
+  packs_[name] = {pack, ++clock_};
+  return pack;
+}
+
+void FolderStore::forget_pack(const Digest& name) {
+  const std::lock_guard hold(cache_mutex_);
+  packs_.erase(name);
+}
+
+void FolderStore::trim_cache() {
+  const std::lock_guard hold(cache_mutex_);
+  while (packs_.size() > kMaxCachedPacks) {
+    auto oldest = packs_.begin();
+    for (auto at = packs_.begin(); at != packs_.end(); ++at) {
+      if (at->second.used < oldest->second.used) oldest = at;
+    }
+    packs_.erase(oldest);
+  }
+}
+
+Result<std::vector<StoreEntry>> FolderStore::list() {
+  DW_ASSIGN_OR_RETURN(const os::FileLock lock, folder_.lock_for_reading());
+  DW_ASSIGN_OR_RETURN(const StoreFolder::Listing listing, folder_.list(StoreFile::kManifest));
+  DW_ASSIGN_OR_RETURN(const std::vector<std::string> names, folder_.list_names());
+  std::map<std::string, std::vector<std::string>> names_of;
+  for (const std::string& name : names) {
+    const Result<std::string> hash = folder_.read_name(name);
+    if (hash.is_ok()) names_of[*hash].push_back(name);
+  }
+  std::vector<StoreEntry> entries;
+  for (const std::string& hash : listing.hashes) {
+    StoreEntry entry;
+    entry.hash = hash;
+    entry.names = names_of[hash];
+    const auto manifest = Manifest::open(folder_.file(StoreFile::kManifest, hash), hash);
+    entry.status = manifest.status();
+    if (manifest.is_ok()) {
+      entry.parent = (*manifest)->origin().parent;
+      entry.created_ns = (*manifest)->origin().created_ns;
+      entry.bytes_total = (*manifest)->bytes_total();
+    }
+    entries.push_back(std::move(entry));
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const StoreEntry& a, const StoreEntry& b) { return a.created_ns < b.created_ns; });
+  return entries;
+}
+
+Status FolderStore::set_name(const std::string& name, const std::string& hash) {
+  DW_RETURN_IF_ERROR(folder_.check_name(name));
+  DW_ASSIGN_OR_RETURN(const os::FileLock lock, folder_.lock_for_writing(os::FileLock::Kind::kShared));
+  Digest digest;
+  if (!from_hex(hash, &digest)) return invalid_argument(path() + ": '" + hash.substr(0, 80) + "' is no hash");
+  DW_ASSIGN_OR_RETURN(const std::string there, resolve_locked(hash));
+  return folder_.write_name(name, there);
+}
+
+Status FolderStore::remove_name(const std::string& name) {
+  DW_RETURN_IF_ERROR(folder_.check_name(name));
+  DW_ASSIGN_OR_RETURN(const os::FileLock lock, folder_.lock_for_writing(os::FileLock::Kind::kShared));
+  return folder_.remove_name(name);
+}
+
+}  // namespace driftwood::snapshot
