@@ -39,7 +39,8 @@ std::vector<region::FileImage> pieces_of(int fd, size_t memory_bytes,
 }  // namespace
 
 Result<std::unique_ptr<ForkImage>> ForkImage::create(std::span<const uint8_t> memory,
-                                                     std::span<const region::ByteRange> not_zero) {
+                                                     std::span<const region::ByteRange> not_zero,
+                                                     std::span<const region::ByteRange> changed) {
   std::unique_ptr<ForkImage> made(new ForkImage());
   DW_ASSIGN_OR_RETURN(os::Descriptor file, os::create_anonymous_file(memory.size()));
   for (const region::ByteRange& range : not_zero) {
@@ -49,6 +50,7 @@ Result<std::unique_ptr<ForkImage>> ForkImage::create(std::span<const uint8_t> me
   DW_RETURN_IF_ERROR(os::seal_file(file.get()));
   made->image_.pieces = pieces_of(file.get(), memory.size(), not_zero);
   made->image_.memory_bytes = memory.size();
+  made->changed_.assign(changed.begin(), changed.end());
   const size_t bytes = made->image_.image_bytes();
   DW_ASSIGN_OR_RETURN(made->view_, region::Region::create_on_file(made->image_.pieces, bytes, 0, bytes));
   made->image_.owner = std::make_shared<const os::Descriptor>(std::move(file));
@@ -56,11 +58,11 @@ Result<std::unique_ptr<ForkImage>> ForkImage::create(std::span<const uint8_t> me
 }
 
 std::vector<region::ByteRange> ForkImage::differing(const uint8_t* memory,
-                                                    std::span<const region::ByteRange> ranges) const {
+                                                    std::span<const region::ByteRange> changed) const {
   const size_t page = region::os_page_bytes();
   const size_t image_end = view_->committed_bytes();
   std::vector<region::ByteRange> pages;
-  for (const region::ByteRange& range : ranges) {
+  for (const region::ByteRange& range : region::united(changed, changed_)) {
     const size_t end = range.offset + range.length;
     const size_t middle = std::clamp(image_end, range.offset, end);
     for (size_t at = range.offset; at < middle; at += page) {

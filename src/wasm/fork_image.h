@@ -17,18 +17,22 @@ namespace driftwood::wasm {
 
 class ForkImage {
  public:
-  // `not_zero`: the pages of the memory, whole Wasm pages, that are not all zero.
+  // `not_zero`: the pages of the memory, whole Wasm pages, that are not all zero. `changed`: those that may
+  // differ from what the guest began with.
   static Result<std::unique_ptr<ForkImage>> create(std::span<const uint8_t> memory,
-                                                   std::span<const region::ByteRange> not_zero);
+                                                   std::span<const region::ByteRange> not_zero,
+                                                   std::span<const region::ByteRange> changed);
 
   const MemoryImage& image() const { return image_; }
-  // The pages of `ranges` that differ from the image, after whose end all is zero.
+  // The pages that differ from the image, after whose end all is zero. `changed` as above, of now: what is in
+  // neither is as the guest began with it, then and now.
   std::vector<region::ByteRange> differing(const uint8_t* memory,
-                                           std::span<const region::ByteRange> ranges) const;
+                                           std::span<const region::ByteRange> changed) const;
 
  private:
   ForkImage() = default;
   MemoryImage image_;
+  std::vector<region::ByteRange> changed_;
   std::unique_ptr<region::Region> view_;  // its bytes; only read
 };
 

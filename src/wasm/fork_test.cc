@@ -1,4 +1,6 @@
 // Live forks: children go on alone, parents notice nothing, and what is equal is shared.
+#include <sys/resource.h>
+
 #include "region/region.h"
 #include "wasm/memory_for_test.h"
 
@@ -91,6 +93,43 @@ TEST(Fork, AnImageIsMadeOnceAndLaterForksPatchWhatChangedSince) {
   EXPECT_EQ(patched_bytes(parent->fork_memory().value()), page);
   EXPECT_EQ(bytes_of(first), before) << "an image does not change";
   EXPECT_EQ(parent->memory().base(), base);
+}
+
+TEST(Fork, PagesThatBecameZeroSinceTheImageAreTold) {
+  auto parent = full_parent();
+  fork_of(*parent);
+  const uint64_t page = region::os_page_bytes();
+  std::memset(parent->memory().base() + 50 * page, 0, 2 * page);
+  const FrozenMemory memory = std::move(parent->fork_memory()).value();
+  EXPECT_EQ(ranges_of(memory), (std::vector<region::ByteRange>{{50 * page, 2 * page}}));
+  auto child = revive(memory, parent->globals().value());
+  EXPECT_EQ(memory_of(*child), memory_of(*parent));
+  std::memset(child->memory().base() + 60 * page, 0, page);
+  EXPECT_EQ(memory_of(*fork_of(*child)), memory_of(*child));
+  EXPECT_EQ(bytes_of(child->freeze_memory().value()), memory_of(*child));
+}
+
+// Without a descriptor to spare there is no image, and all is copied.
+TEST(Fork, WorksWhereNoImageCanBeMade) {
+  auto parent = full_parent();
+  std::vector<int> taken;
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit few = {open_descriptors() + 8, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  for (int fd = dup(0); fd >= 0; fd = dup(0)) taken.push_back(fd);
+  close(
+      taken.back());  // one is what looking for written pages takes; it is given back before an image is made
+  taken.pop_back();
+  const int left = dup(0);
+  auto none = parent->fork_memory();
+  close(left);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  for (const int fd : taken) close(fd);
+  ASSERT_TRUE(none.is_ok()) << none.status().to_string();
+  EXPECT_TRUE(none->image.pieces.empty());
+  EXPECT_EQ(bytes_of(*none), memory_of(*parent));
+  EXPECT_TRUE(parent->fork_memory()->patches.empty()) << "the next has an image";
 }
 
 TEST(Fork, AnImageIsMadeAnewWhenMuchWasWrittenSince) {

@@ -17,9 +17,9 @@ constexpr uint64_t kFewBytes = 64 << 10;
 // What mapping one more piece costs a child, in bytes copied.
 constexpr uint64_t kPieceCost = 8 << 10;
 
-uint64_t total_bytes(std::span<const ByteRange> ranges) {
+uint64_t patched_bytes(const FrozenMemory& memory) {
   uint64_t total = 0;
-  for (const ByteRange& range : ranges) total += range.length;
+  for (const MemoryPatch& patch : memory.patches) total += patch.bytes.size();
   return total;
 }
 
@@ -83,7 +83,7 @@ Result<FrozenMemory> GuestInstance::freeze_memory() {
   frozen.image = image_;
   frozen.image.memory_bytes = memory_bytes();
   frozen.patches = patches_in_place(changed);
-  const uint64_t bytes = total_bytes(changed);
+  const uint64_t bytes = patched_bytes(frozen);
   if (bytes == 0) return frozen;
   auto copy = std::make_shared_for_overwrite<uint8_t[]>(bytes);
   uint8_t* to = copy.get();
@@ -96,26 +96,30 @@ Result<FrozenMemory> GuestInstance::freeze_memory() {
   return frozen;
 }
 
+// An image that cannot be made (no descriptor is left, say) costs the children copies, not their lives.
+void GuestInstance::make_fork_image(std::span<const ByteRange> changed) {
+  copied_by_forks_ = 0;
+  auto made = ForkImage::create({region_->base(), memory_bytes()}, not_zero(changed), changed);
+  if (made.is_ok()) fork_image_ = std::move(*made);
+}
+
 Result<FrozenMemory> GuestInstance::fork_memory() {
   DW_RETURN_IF_ERROR(usable());
   DW_ASSIGN_OR_RETURN(const std::vector<ByteRange> changed, changed_ranges());
   FrozenMemory fork;
-  std::vector<ByteRange> since_image;
-  if (fork_image_ != nullptr) since_image = fork_image_->differing(region_->base(), changed);
-  const std::vector<ByteRange>* patched = fork_image_ != nullptr ? &since_image : &changed;
-  const MemoryImage* image = fork_image_ != nullptr ? &fork_image_->image() : &image_;
-  const uint64_t cost = total_bytes(*patched) + kPieceCost * image->pieces.size();
+  const auto describe = [&] {
+    fork.image = fork_image_ == nullptr ? image_ : fork_image_->image();
+    fork.image.memory_bytes = memory_bytes();
+    fork.patches =
+        patches_in_place(fork_image_ == nullptr ? changed : fork_image_->differing(region_->base(), changed));
+  };
+  describe();
+  const uint64_t cost = patched_bytes(fork) + kPieceCost * fork.image.pieces.size();
   copied_by_forks_ += cost;
   if (is_worth_an_image(cost, copied_by_forks_, memory_bytes())) {
-    DW_ASSIGN_OR_RETURN(fork_image_, ForkImage::create({region_->base(), memory_bytes()}, not_zero(changed)));
-    copied_by_forks_ = 0;
-    since_image.clear();
-    patched = &since_image;
-    image = &fork_image_->image();
+    make_fork_image(changed);
+    describe();
   }
-  fork.image = *image;
-  fork.image.memory_bytes = memory_bytes();
-  fork.patches = patches_in_place(*patched);
   return fork;
 }
 
