@@ -104,6 +104,18 @@ TEST_F(Pieces, AreReadAheadWhereTheDiskIsNeeded) {
   EXPECT_EQ(std::memcmp(at(0), bytes_.data(), 4 * kUnit), 0);
 }
 
+TEST_F(Pieces, AnImageIsCachedOrNot) {
+  const FileImage image{file_.fd(), 0, 4 * kUnit};
+  EXPECT_TRUE(seems_cached({-1, 0, kUnit}));
+  EXPECT_FALSE(seems_cached({file_.fd(), 4 * kUnit, kUnit})) << "past its end";
+  ASSERT_EQ(file_.bytes(), bytes_);
+  if (!seems_cached(image)) GTEST_SKIP() << "this system does not tell";
+  ASSERT_TRUE(file_.drop_cached());
+  if (seems_cached(image)) GTEST_SKIP() << "this system keeps the file in memory";
+  ASSERT_EQ(file_.bytes(), bytes_);
+  EXPECT_TRUE(seems_cached(image));
+}
+
 TEST(ReadAhead, DropsWhatIsLeftWhenItGoes) {
   const auto region = std::move(*Region::create(64 << 20, 0, 64 << 20));
   for (int i = 0; i < 20; ++i) {
