@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/fixture_models_test.h"
+#include "engine/kv_file_for_test.h"
 
 namespace driftwood::engine::testing {
 namespace {
@@ -21,22 +22,36 @@ ContinuityOptions options_for(std::vector<int32_t> prompt, int64_t boundaries, f
   return options;
 }
 
+// KV goes to a file behind other bytes, and is mapped; what the file has past the tokens is nobody's.
+ContinuityWay from_a_file(Engine* elsewhere) {
+  return {"from a file", false, [elsewhere](Engine& engine, SessionId warm) -> Result<PlacedSession> {
+            DW_ASSIGN_OR_RETURN(FrozenSession frozen, engine.freeze(warm));
+            fill_past_tokens(elsewhere->model(), &frozen);
+            DW_ASSIGN_OR_RETURN(const FrozenSession filed, move_kv_to_file(std::move(frozen), 65536));
+            DW_ASSIGN_OR_RETURN(const SessionId session, elsewhere->thaw(filed));
+            return PlacedSession{elsewhere, session};
+          }};
+}
+
 void expect_continuous(const std::string& path, std::vector<int32_t> prompt, int64_t boundaries) {
   const auto model = load(path);
   const Opened here = open(model, {fastest(), 2, {}});
   const Opened elsewhere = open(model, {fastest(), 1, {}});
   for (float temperature : {0.0f, 0.8f}) {
-    const ContinuityWay ways[] = {cold_prefill(), forked(), thawed_in(elsewhere.engine.get())};
+    const ContinuityWay ways[] = {cold_prefill(), forked(), thawed_in(elsewhere.engine.get()),
+                                  from_a_file(elsewhere.engine.get()), from_a_file(here.engine.get())};
     const auto report = verify_continuity(*here.engine, ways, options_for(prompt, boundaries, temperature));
     ASSERT_TRUE(report.is_ok()) << report.status().message();
     EXPECT_TRUE(report->equal()) << report->first_difference;
-    EXPECT_EQ(report->ways, 4);
+    EXPECT_EQ(report->ways, 6);
     EXPECT_EQ(report->boundaries, boundaries);
-    EXPECT_EQ(report->comparisons, boundaries * 3 * 2);
+    EXPECT_EQ(report->comparisons, boundaries * 5 * 2);
     EXPECT_EQ(report->tokens_recomputed, 0);
   }
-  EXPECT_EQ(here.engine->stats().kv_blocks_in_use, 0);
-  EXPECT_EQ(elsewhere.engine->stats().kv_blocks_in_use, 0);
+  for (Engine* engine : {here.engine.get(), elsewhere.engine.get()}) {
+    EXPECT_EQ(engine->stats().kv_blocks_in_use, 0);
+    EXPECT_EQ(engine->stats().kv_blocks_mapped, 0);
+  }
 }
 
 TEST(Continuity, ColdWarmForkedAndThawedAreEqual) {

@@ -245,7 +245,8 @@ TEST_F(Refusals, OfSizesAndIds) {
   expect_refused([](FrozenSession& s) { s.computed = 69; }, kBad, "69 of 70 tokens are computed");
   expect_refused([](FrozenSession& s) { s.tokens.clear(), s.computed = 0, s.kv_blocks.clear(); }, kBad,
                  "0 of 0 tokens are computed");
-  expect_refused([](FrozenSession& s) { s.logits.pop_back(); }, kBad, "319 logits, expected 320");
+  expect_refused([](FrozenSession& s) { s.logits = std::vector<float>(319); }, kBad,
+                 "319 logits, expected 320");
   expect_refused([](FrozenSession& s) { s.has_logits = false; }, kBad, "320 logits, expected 0");
   expect_refused([](FrozenSession& s) { s.kv_blocks.pop_back(); }, kBad, "2 KV blocks, 70 tokens take 3");
   expect_refused([](FrozenSession& s) { s.kv_blocks.push_back(s.kv_blocks[0]); }, kBad, "4 KV blocks");

@@ -1,55 +1,22 @@
 // A frozen session's KV in a file, as a store would have it: for tests and benches.
 #pragma once
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cstdint>
-#include <cstdlib>
+#include <cstring>
 #include <memory>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/frozen_session.h"
+#include "engine/loaded_model.h"
+#include "kv/kv_layout.h"
+#include "region/temporary_file_for_test.h"
 
 namespace driftwood::engine::testing {
 
-// A nameless file that lives as long as this.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    const char* folder = std::getenv("TMPDIR");
-    std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/driftwood_kv_XXXXXX";
-    fd_ = mkstemp(path.data());
-    if (fd_ >= 0) unlink(path.c_str());
-  }
-  ~TemporaryFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  int fd() const { return fd_; }
-  bool write_at(uint64_t offset, std::span<const uint8_t> bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t done = pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (done <= 0) return false;
-      offset += static_cast<uint64_t>(done);
-      bytes = bytes.subspan(static_cast<size_t>(done));
-    }
-    return true;
-  }
-  bool cut(uint64_t bytes) const { return ftruncate(fd_, static_cast<off_t>(bytes)) == 0; }
-  // Out of the page cache, so that the next to touch it waits for the disk.
-  bool drop_cached() const { return fsync(fd_) == 0 && posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED) == 0; }
-
- private:
-  int fd_ = -1;
-};
-
-// The same session with its KV in a new file from `first_offset` on; that of an empty session stays empty.
+// The same session with its KV in a new file from `first_offset` on.
 inline Result<FrozenSession> move_kv_to_file(FrozenSession frozen, uint64_t first_offset = 0) {
-  auto file = std::make_shared<TemporaryFile>();
+  auto file = std::make_shared<region::TemporaryFile>();
   uint64_t offset = first_offset;
   for (const std::span<const uint8_t> block : frozen.kv_blocks) {
     if (!file->write_at(offset, block)) return internal_error("a temporary file could not be written");
@@ -61,8 +28,23 @@ inline Result<FrozenSession> move_kv_to_file(FrozenSession frozen, uint64_t firs
   return frozen;
 }
 
-inline TemporaryFile& file_of(const FrozenSession& frozen) {
-  return *std::static_pointer_cast<TemporaryFile>(std::const_pointer_cast<void>(frozen.kv_owner));
+// Gives a session, whose KV is f16, KV of its own in which every element past its tokens is a NaN.
+inline void fill_past_tokens(const LoadedModel& model, FrozenSession* frozen) {
+  const int64_t held = frozen->computed % kKvBlockTokens;
+  copy_kv(frozen);
+  if (held == 0) return;
+  const model::ModelConfig& config = model.config;
+  const auto layout = *kv::KvLayout::create(config.layers, config.kv_heads, config.head_dim, DType::kF16);
+  // What zeroing would take away from a block of NaNs is what this adds.
+  std::vector<uint8_t> kept(static_cast<size_t>(layout.block_bytes()), 0xff);
+  layout.zero_tokens_from(kept.data(), held);
+  auto* last = const_cast<uint8_t*>(frozen->kv_blocks.back().data());
+  const auto payload = static_cast<size_t>(layout.token_bytes() * kKvBlockTokens);
+  for (size_t i = 0; i < payload; ++i) last[i] |= static_cast<uint8_t>(~kept[i]);
+}
+
+inline const region::TemporaryFile& file_of(const FrozenSession& frozen) {
+  return *static_cast<const region::TemporaryFile*>(frozen.kv_owner.get());
 }
 
 }  // namespace driftwood::engine::testing

@@ -46,7 +46,7 @@ Status BlockPool::load_files(std::span<const int32_t> ids, std::span<const regio
            "as many blocks as the tokens take");
   DW_RETURN_IF_ERROR(check_files(images));
   for (int32_t id : ids) DW_CHECK(references(id) == 1, "saved KV goes into an unshared block");
-  std::vector<std::span<const uint8_t>> mapped;
+  std::vector<std::span<const uint8_t>> on_disk;
   for (size_t i = 0; i < ids.size();) {
     if (file_use_ == FileUse::kRead) {
       const int64_t held = tokens - static_cast<int64_t>(i) * kKvBlockTokens;
@@ -60,20 +60,19 @@ Status BlockPool::load_files(std::span<const int32_t> ids, std::span<const regio
          ++j) {
       ++count;
     }
-    DW_RETURN_IF_ERROR(map_run(ids[i], count, images[i]).with_context(block_text(i)));
-    if (images[i].fd >= 0) {
-      mapped.emplace_back(block(ids[i]), static_cast<size_t>(count * layout_.block_bytes()));
-    }
+    const region::FileImage run{images[i].fd, images[i].offset,
+                                static_cast<size_t>(count * layout_.block_bytes())};
+    DW_RETURN_IF_ERROR(map_run(ids[i], count, run).with_context(block_text(i)));
+    if (!region::seems_cached(run)) on_disk.emplace_back(block(ids[i]), run.length);
     i += static_cast<size_t>(count);
   }
-  read_ahead_.request(mapped);
+  read_ahead_.request(on_disk);
   return Status::ok();
 }
 
-Status BlockPool::map_run(int32_t first, int64_t count, const region::FileImage& start) {
-  const region::FileImage run{start.fd, start.offset, static_cast<size_t>(count * layout_.block_bytes())};
+Status BlockPool::map_run(int32_t first, int64_t count, const region::FileImage& run) {
   DW_RETURN_IF_ERROR(region_->map_piece(static_cast<size_t>(first * layout_.block_bytes()), run));
-  for (int64_t i = 0; i < count; ++i) set_mapped(first + static_cast<int32_t>(i), start.fd >= 0);
+  for (int64_t i = 0; i < count; ++i) set_mapped(first + static_cast<int32_t>(i), run.fd >= 0);
   return Status::ok();
 }
 

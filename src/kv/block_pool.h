@@ -13,8 +13,8 @@
 // unmapped in one call. Padding of blocks is zero; that of a mapped one is the file's.
 //
 // Threads: the owner's lock covers it (bytes of blocks may be used, and load() and load_files() called,
-// without the lock by whoever holds the only reference). A thread of the pool reads mapped blocks ahead.
-// Ownership: owns the region. Errors: resource_exhausted naming the budget, state unchanged.
+// without the lock by whoever holds the only reference). A thread of the pool reads blocks ahead that are on
+// the disk only. Ownership: owns the region. Errors: resource_exhausted naming the budget, state unchanged.
 #pragma once
 
 #include <atomic>
@@ -88,7 +88,7 @@ class BlockPool {
   Status exhausted(int64_t wanted) const;
   void set_mapped(int32_t id, bool mapped);
   // Blocks first, first + 1, ... from one stretch of a file, or zeros.
-  Status map_run(int32_t first, int64_t count, const region::FileImage& start);
+  Status map_run(int32_t first, int64_t count, const region::FileImage& run);
   Status read_block(int32_t id, const region::FileImage& image, int64_t tokens);
   // Fresh memory for blocks without an owner; sorts `ids`.
   void unmap(std::vector<int32_t>* ids);

@@ -6,6 +6,7 @@
 
 #include "os/folder.h"
 #include "os/os_error.h"
+#include "os/page_cache.h"
 
 namespace driftwood::region {
 namespace {
@@ -56,6 +57,15 @@ Status read_image(const FileImage& image, uint8_t* to) {
     at += done;
   }
   return Status::ok();
+}
+
+bool seems_cached(const FileImage& image) {
+  constexpr size_t kLookEvery = size_t{4} << 20;
+  if (image.fd < 0 || image.length == 0) return true;
+  for (size_t at = 0; at < image.length; at += kLookEvery) {
+    if (!os::is_cached(image.fd, image.offset + at)) return false;
+  }
+  return os::is_cached(image.fd, image.offset + image.length - 1);
 }
 
 }  // namespace driftwood::region

@@ -23,4 +23,7 @@ Status check_image_end(const FileImage& image, uint64_t file_bytes);
 // Copies the image to `to`; zeros where it needs no file. data_loss if the file ends before the image does.
 Status read_image(const FileImage& image, uint8_t* to);
 
+// True if the image seems to be in memory already, by a look at a page here and there.
+bool seems_cached(const FileImage& image);
+
 }  // namespace driftwood::region

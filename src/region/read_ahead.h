@@ -3,8 +3,8 @@
 // Why a thread and why like this (measured, 100 MB of 96 blocks mapped, two threads then touching all of it
 // out of order): in the page cache already, the faults of the touching threads are cheapest, every kind of
 // advice cost more than it saved; on the disk, letting the kernel read ahead of an in-order reader took half
-// the time of faults out of order, and less than advice without waiting (MADV_WILLNEED). So a thread looks at
-// a page here and there and reads only where they are missing.
+// the time of faults out of order, and less than advice without waiting (MADV_WILLNEED). So this is for files
+// that are not in memory (image_file.h tells), and a thread reads only the pieces that are missing.
 //
 // Threads: one of its own, started with the first request; requests come from any thread. It only gives
 // advice: a range may be remapped or unmapped from its reservation meanwhile. Destruction waits for the piece
