@@ -26,7 +26,7 @@ bool all_equal(const uint8_t* bytes, size_t count, uint8_t value) {
   return std::all_of(bytes, bytes + count, [&](uint8_t b) { return b == value; });
 }
 
-class Pieces : public ::testing::Test {
+class MappedPieces : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(file_.write_at(0, bytes_));
@@ -39,7 +39,7 @@ class Pieces : public ::testing::Test {
   const std::unique_ptr<Region> region_ = std::move(*Region::create(8 * kUnit, 0, 8 * kUnit));
 };
 
-TEST_F(Pieces, AFilesBytesTakeAPlaceAndGiveItBack) {
+TEST_F(MappedPieces, AFilesBytesTakeAPlaceAndGiveItBack) {
   ASSERT_TRUE(region_->map_piece(2 * kUnit, {file_.fd(), kUnit, 2 * kUnit}).is_ok());
   EXPECT_EQ(std::memcmp(at(2), bytes_.data() + kUnit, 2 * kUnit), 0);
   EXPECT_TRUE(all_equal(at(0), 2 * kUnit, 0xee));
@@ -54,14 +54,14 @@ TEST_F(Pieces, AFilesBytesTakeAPlaceAndGiveItBack) {
   EXPECT_EQ(file_.bytes(), bytes_);
 }
 
-TEST_F(Pieces, ZerosNeedNoFile) {
+TEST_F(MappedPieces, ZerosNeedNoFile) {
   ASSERT_TRUE(region_->map_piece(kUnit, {-1, 0, kUnit}).is_ok());
   EXPECT_TRUE(all_equal(at(1), kUnit, 0));
   EXPECT_TRUE(all_equal(at(0), kUnit, 0xee));
   EXPECT_TRUE(all_equal(at(2), kUnit, 0xee));
 }
 
-TEST_F(Pieces, RefusesWhatDoesNotFitAndChangesNothing) {
+TEST_F(MappedPieces, RefusesWhatDoesNotFitAndChangesNothing) {
   const auto refused = [&](const FileImage& image, Code code, const std::string& words) {
     const Status status = region_->map_piece(0, image);
     EXPECT_EQ(status.code(), code) << status.to_string();
@@ -75,7 +75,7 @@ TEST_F(Pieces, RefusesWhatDoesNotFitAndChangesNothing) {
   EXPECT_DEATH((void)region_->unmap_piece(100, kUnit), "committed");
 }
 
-TEST_F(Pieces, AnImageCanBeRead) {
+TEST_F(MappedPieces, AnImageCanBeRead) {
   std::vector<uint8_t> read(2 * kUnit, 0x77);
   ASSERT_TRUE(read_image({file_.fd(), kUnit, 2 * kUnit}, read.data()).is_ok());
   EXPECT_EQ(std::memcmp(read.data(), bytes_.data() + kUnit, 2 * kUnit), 0);
@@ -87,7 +87,7 @@ TEST_F(Pieces, AnImageCanBeRead) {
   EXPECT_FALSE(read_image({file_.write_only_fd(), 0, kUnit}, read.data()).is_ok());
 }
 
-TEST_F(Pieces, AreReadAheadWhereTheDiskIsNeeded) {
+TEST_F(MappedPieces, AreReadAheadWhereTheDiskIsNeeded) {
   ASSERT_TRUE(file_.drop_cached());
   ASSERT_TRUE(region_->map_piece(0, {file_.fd(), 0, 4 * kUnit}).is_ok());
   const auto missing = [&] {
@@ -104,7 +104,7 @@ TEST_F(Pieces, AreReadAheadWhereTheDiskIsNeeded) {
   EXPECT_EQ(std::memcmp(at(0), bytes_.data(), 4 * kUnit), 0);
 }
 
-TEST_F(Pieces, AnImageIsCachedOrNot) {
+TEST_F(MappedPieces, AnImageIsCachedOrNot) {
   const FileImage image{file_.fd(), 0, 4 * kUnit};
   EXPECT_TRUE(seems_cached({-1, 0, kUnit}));
   EXPECT_FALSE(seems_cached({file_.fd(), 4 * kUnit, kUnit})) << "past its end";
