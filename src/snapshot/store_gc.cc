@@ -306,6 +306,10 @@ Result<GcReport> Collection::run() {
 Result<GcReport> FolderStore::gc(const GcOptions& options) {
   const std::lock_guard turn(save_mutex_);
   DW_ASSIGN_OR_RETURN(const os::FileLock lock, folder_.lock_for_writing(os::FileLock::Kind::kExclusive));
+  {
+    const std::lock_guard hold(cache_mutex_);
+    snapshots_.clear();
+  }
   return Collection(this, options.dry_run).run();
 }
 
