@@ -66,6 +66,8 @@ struct ContinuityStepFlags {
 Status run_continuity_step(const ContinuityStepFlags& flags);
 
 // What both sides share (continuity_step.cc).
+inline constexpr int kPromptBeside = 3;
+inline constexpr int kTokensBeside = 2;  // that each of the others generates while this one makes a step
 inline constexpr uint64_t kHandlersBefore = 2;  // start and message; then one for every token
 std::vector<int32_t> continuity_prompt(int64_t vocabulary, int count, int number);
 Result<actor::ActorId> start_continuity_actor(ActorHost& host, const std::string& name, int prompt_tokens,

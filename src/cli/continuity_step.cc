@@ -16,7 +16,6 @@ namespace driftwood::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{300'000};
-constexpr int kTokensBeside = 4;  // that others generate while this one makes a step
 
 }  // namespace
 
@@ -105,8 +104,9 @@ Status run_continuity_step(const ContinuityStepFlags& flags) {
   DW_ASSIGN_OR_RETURN(const auto store, snapshot::Store::open(flags.store, {true, false, 1}));
   std::vector<actor::ActorId> beside;
   for (int i = 0; i < flags.beside; ++i) {
-    DW_ASSIGN_OR_RETURN(const actor::ActorId id, start_continuity_actor(*host, "beside" + std::to_string(i),
-                                                                        20, true, i + 1, kHandlersBefore));
+    DW_ASSIGN_OR_RETURN(const actor::ActorId id,
+                        start_continuity_actor(*host, "beside" + std::to_string(i), kPromptBeside, true,
+                                               i + 1, kHandlersBefore));
     beside.push_back(id);
   }
   actor::ActorId id = 0;
