@@ -16,26 +16,35 @@ bool follows(const region::FileImage& start, int64_t count, const region::FileIm
   return next.fd == start.fd && next.offset == start.offset + static_cast<uint64_t>(count) * next.length;
 }
 
+// Images against their files; neighbours mostly share one, whose size is asked for once.
+class SizeOfLast {
+ public:
+  Status check(const region::FileImage& image) {
+    DW_RETURN_IF_ERROR(region::check_image_shape(image));
+    if (image.fd >= 0 && image.fd != fd_) {
+      DW_ASSIGN_OR_RETURN(bytes_, region::image_file_bytes(image));
+      fd_ = image.fd;
+    }
+    return region::check_image_end(image, bytes_);
+  }
+
+ private:
+  int fd_ = -1;
+  uint64_t bytes_ = 0;
+};
+
 }  // namespace
 
 Status BlockPool::check_files(std::span<const region::FileImage> images) const {
-  int fd = -1;
-  uint64_t file_bytes = 0;
+  SizeOfLast size;
   for (size_t i = 0; i < images.size(); ++i) {
     const region::FileImage& image = images[i];
     if (static_cast<int64_t>(image.length) != layout_.block_bytes()) {
       return invalid_argument(block_text(i) + " has " + std::to_string(image.length) +
                               " bytes in its file, expected " + std::to_string(layout_.block_bytes()));
     }
-    DW_RETURN_IF_ERROR(region::check_image_shape(image).with_context(block_text(i)));
-    if (image.fd < 0) continue;
-    if (image.fd != fd) {
-      auto bytes = region::image_file_bytes(image);
-      if (!bytes.is_ok()) return bytes.status().with_context(block_text(i));
-      fd = image.fd;
-      file_bytes = *bytes;
-    }
-    DW_RETURN_IF_ERROR(region::check_image_end(image, file_bytes).with_context(block_text(i)));
+    const Status status = size.check(image);
+    if (!status.is_ok()) return status.with_context(block_text(i));
   }
   return Status::ok();
 }
