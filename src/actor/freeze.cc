@@ -63,7 +63,7 @@ Result<std::shared_ptr<FrozenActor>> EventLoop::freeze() {
   auto frozen = std::make_shared<FrozenActor>();
   frozen->name = context_.name;
   frozen->identity.module_hash = module_->report().hash_hex;
-  frozen->identity.abi = kAbiText;
+  frozen->identity.abi = std::string(kAbiText);
   frozen->setup = setup_of(context_.options);
   frozen->module = module_;
   frozen->parent = parent_;

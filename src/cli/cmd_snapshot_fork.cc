@@ -4,6 +4,7 @@
 #include "actor/actor_sections.h"
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
+#include "cli/snapshot_fit.h"
 
 namespace driftwood::cli {
 namespace {
@@ -52,7 +53,7 @@ Status fork_snapshot(const ForkFlags& flags) {
   frozen->life.sequence = 0;
   actor::rekey(frozen.get(), flags.stream);
   actor::ActorSaver saver(store.get());
-  std::map<std::string, std::string> notes = stored->origin().notes;
+  std::map<std::string, std::string> notes = inherited_notes(stored->origin());
   notes["fork_stream"] = std::to_string(flags.stream);
   DW_ASSIGN_OR_RETURN(const snapshot::SaveReport report, saver.save(*frozen, flags.name, notes));
   if (!flags.json) {

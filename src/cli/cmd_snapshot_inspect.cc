@@ -74,7 +74,7 @@ void print_session(const Json& session) {
                          plain(s["top_p"]) + ", min-p " + plain(s["min_p"]) + ", seed " + plain(s["seed"]) +
                          ", stream " + plain(s["stream"]));
   if (session.contains("text")) {
-    line("  text", "..." + quoted(session["text"].get<std::string>()));
+    line("  text", "..." + in_quotes(session["text"].get<std::string>()));
   } else if (!session["last_tokens"].empty()) {
     line("  last ids", session["last_tokens"].dump());
     line("  text", "not shown: " + plain(session["text_unavailable"]));

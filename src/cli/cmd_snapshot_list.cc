@@ -83,9 +83,10 @@ Status collect(const GcFlags& flags) {
   std::printf("%s %s and %s%s: %s\n", flags.dry_run ? "would remove" : "removed",
               count_text(report.snapshots_removed, "snapshot", "snapshots").c_str(),
               count_text(report.packs_removed, "pack", "packs").c_str(),
-              report.packs_rewritten == 0
-                  ? ""
-                  : (", rewrite " + count_text(report.packs_rewritten, "pack", "packs")).c_str(),
+              report.packs_rewritten == 0 ? ""
+                                          : (std::string(flags.dry_run ? ", rewrite " : ", rewrote ") +
+                                             count_text(report.packs_rewritten, "pack", "packs"))
+                                                .c_str(),
               size_text(report.bytes_freed).c_str());
   for (const std::string& damaged : report.kept_for) {
     std::printf("kept for a damaged snapshot: %s\n", printable(damaged).c_str());

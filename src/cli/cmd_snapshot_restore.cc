@@ -98,10 +98,13 @@ Status restore_actor(RestoreFlags flags) {
   DW_ASSIGN_OR_RETURN(const auto host, ActorHost::open(flags.host));
   DW_ASSIGN_OR_RETURN(const auto module, load_module(*host, flags, *stored));
   engine::Engine* const engine = host->opened().engine.get();
-  std::map<std::string, std::string> notes = stored->origin().notes;
+  std::map<std::string, std::string> notes = inherited_notes(stored->origin());
   DW_RETURN_IF_ERROR(
       fit_actor(flags.which, *module, engine, flags.allow_numerics_change, frozen.get(), &notes));
-  if (flags.stream != 0) actor::rekey(frozen.get(), flags.stream);
+  if (flags.stream != 0) {
+    actor::rekey(frozen.get(), flags.stream);
+    notes["fork_stream"] = std::to_string(flags.stream);
+  }
   keeper->set_notes(std::move(notes));
   DW_ASSIGN_OR_RETURN(actor::ActorOptions options, granted_options(flags.grants));
   options.checkpoint = keeper->sink();

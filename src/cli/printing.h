@@ -19,7 +19,7 @@ void print_json(const Json& json);
 // Control characters become '?'.
 std::string printable(std::string_view text);
 // In quotes, line breaks and the like escaped.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 std::string size_text(uint64_t bytes);  // "1.5 MiB"
 std::string time_text(uint64_t ns);     // UTC

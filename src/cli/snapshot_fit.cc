@@ -12,6 +12,12 @@ constexpr char kNumericsNote[] = "numerics_changed";
 
 }  // namespace
 
+std::map<std::string, std::string> inherited_notes(const snapshot::Origin& origin) {
+  const auto changed = origin.notes.find(kNumericsNote);
+  if (changed == origin.notes.end()) return {};
+  return {*changed};
+}
+
 Status fit_actor(const std::string& which, const wasm::Module& module, engine::Engine* engine,
                  bool allow_numerics_change, actor::FrozenActor* frozen,
                  std::map<std::string, std::string>* notes) {
@@ -31,7 +37,8 @@ Status fit_actor(const std::string& which, const wasm::Module& module, engine::E
   const snapshot::Identity found = actor::identity_of(*frozen);
   const Status fits = snapshot::check_identity(found, actor::identity_of(expected), exempt, which);
   if (!fits.is_ok()) {
-    const bool may = found.numerics_id != here.model.numerics_id && !allow_numerics_change;
+    const auto differences = snapshot::identity_differences(found, actor::identity_of(expected));
+    const bool may = differences.size() == 1 && differences[0].field == "numerics_id";
     return may ? Status(fits.code(),
                         fits.message() +
                             "; --allow-numerics-change goes on under the numerics here, with other bits")

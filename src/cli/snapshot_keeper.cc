@@ -103,6 +103,10 @@ void SnapshotKeeper::run_ended(actor::ActorSystem& system, actor::ActorId id,
 }
 
 void SnapshotKeeper::save_now(actor::ActorSystem& system, actor::ActorId id) {
+  {
+    const std::lock_guard lock(mutex_);
+    tells_failures_ = false;
+  }
   freeze_and_submit(system, id, IfFull::kWait);
 }
 
@@ -132,7 +136,7 @@ void SnapshotKeeper::fail(const Status& status) {
   constexpr uint64_t kMostTold = 5;
   const std::lock_guard lock(mutex_);
   if (++failures_ == 1) first_failure_ = status;
-  if (failures_ <= kMostTold) {
+  if (tells_failures_ && failures_ <= kMostTold) {
     std::fprintf(stderr, "snapshot not saved: %s\n", printable(status.to_string()).c_str());
   }
 }

@@ -63,7 +63,7 @@ class SnapshotKeeper {
   Status save_where_held(actor::ActorSystem& system, actor::ActorId id, const actor::ActorStatus& status);
   void turn_ended(actor::ActorSystem& system, actor::ActorId id);
   void run_ended(actor::ActorSystem& system, actor::ActorId id, const actor::ActorStatus& status);
-  // Now, whatever the schedule.
+  // Now, whatever the schedule; finish() alone tells whether it failed.
   void save_now(actor::ActorSystem& system, actor::ActorId id);
 
   // Waits until everything is saved; later requests are refused. The first failure.
@@ -101,6 +101,7 @@ class SnapshotKeeper {
   std::condition_variable changed_;
   std::optional<Job> waiting_;
   bool closing_ = false;
+  bool tells_failures_ = true;
   uint64_t failures_ = 0;
   Status first_failure_;
   std::vector<KeptSnapshot> kept_;
