@@ -7,6 +7,7 @@
 
 #include "actor/frozen_actor.h"
 #include "engine/engine.h"
+#include "snapshot/identity.h"
 
 namespace driftwood::cli {
 

@@ -114,7 +114,7 @@ class Counting(Scratch):
         run.stdin.flush()
         self.assertEqual(run.stdout.read(1), b"1")
         deadline = time.monotonic() + 60
-        while not (self.store / "snapshots").exists() and time.monotonic() < deadline:
+        while not (self.store / "names" / "actor").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         for part in ("packs", "snapshots"):
             shutil.rmtree(self.store / part, ignore_errors=True)
@@ -307,7 +307,7 @@ class Conversation(Scratch):
                 while len(printed) < seen:
                     printed += os.read(run.stdout.fileno(), seen - len(printed))
                 deadline = time.monotonic() + 60
-                while not list(store.glob("names/*")) and time.monotonic() < deadline:
+                while not (store / "names" / "actor").exists() and time.monotonic() < deadline:
                     time.sleep(0.001)
                 time.sleep(pause)
                 run.kill()
