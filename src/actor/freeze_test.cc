@@ -42,7 +42,7 @@ class Place {
       if (arrival.handlers < status(id).handlers_run || arrival.handlers >= handlers) continue;
       hold_at(id, arrival.handlers);
       if (status(id).handlers_run != arrival.handlers) break;
-      EXPECT_TRUE(system_->send(id, bytes_of(arrival.text)).is_ok());
+      static_cast<void>(system_->send(id, bytes_of(arrival.text)));
     }
     hold_at(id, handlers);
   }
@@ -57,8 +57,8 @@ class Place {
   void hold_at(ActorId id, uint64_t handlers) {
     HoldPoint point;
     point.handlers_run = handlers;
-    EXPECT_TRUE(system_->hold_at(id, point).is_ok());
-    EXPECT_TRUE(system_->wait_idle(id, kPatience).is_ok());
+    // It may have ended, where a part of its state was taken away.
+    if (system_->hold_at(id, point).is_ok()) static_cast<void>(system_->wait_idle(id, kPatience));
   }
   OpenedModel opened_;
   std::unique_ptr<ActorSystem> system_;
@@ -111,7 +111,7 @@ TEST(Freeze, ThawedAtEveryRestPointItGoesOnAsIfItHadNeverStopped) {
   Place elsewhere;
   DW_NEEDS(here);
   const WholeRun whole = run_whole(here);
-  ASSERT_GT(whole.handlers, 50u) << whole.text;
+  ASSERT_GT(whole.handlers, 35u) << whole.text;
   EXPECT_EQ(run_whole(elsewhere).text, whole.text);
   for (uint64_t k = 0; k <= whole.handlers; ++k) {
     std::string before;
@@ -161,7 +161,11 @@ TEST(Freeze, EveryPartOfTheStateMatters) {
       {"last error", 12, [](FrozenActor& f) { f.life.last_error.clear(); }},
       {"configuration", 0, [](FrozenActor& f) { f.setup.config.clear(); }},
       {"whether it has started", 12, [](FrozenActor& f) { f.life.started = false; }},
-      {"token ids", 12, [](FrozenActor& f) { f.sessions.at(1).tokens.at(0) = 9; }},  // penalties
+      {"token ids", 12, [](FrozenActor& f) { f.sessions.at(1).tokens.back() ^= 1; }},
+      {"KV", 12, [](FrozenActor& f) {
+         static const std::vector<uint8_t> zeros(static_cast<size_t>(f.sessions.at(0).block_bytes));
+         f.sessions.at(0).kv_blocks.at(0) = zeros;
+       }},
       {"logits or pending tokens", 12, [](FrozenActor& f) {
          for (engine::FrozenSession& s : f.sessions) {
            s.has_logits = false;
@@ -172,7 +176,7 @@ TEST(Freeze, EveryPartOfTheStateMatters) {
       {"sampler seed", 12, [](FrozenActor& f) { f.sessions.at(1).sampling.seed = 1; }},
       {"sampler temperature", 12, [](FrozenActor& f) { f.sessions.at(1).sampling.temperature = 0; }},
       {"sampler penalties", 12, [](FrozenActor& f) { f.sessions.at(0).sampling.repetition_penalty = 2; }},
-      {"session limit", 12, [](FrozenActor& f) { f.sessions.at(0).max_tokens = f.life.slots.at(0).capacity = 30; }},
+      {"session limit", 12, [](FrozenActor& f) { f.sessions.at(0).max_tokens = f.life.slots.at(0).capacity = 10; }},
       {"generates", 12, [](FrozenActor& f) {
          f.life.generates.running.clear();
          for (Session& s : f.life.slots) s.generating = false;
@@ -183,8 +187,8 @@ TEST(Freeze, EveryPartOfTheStateMatters) {
          f.life.slots.resize(f.life.slots.size() + 1);  // as if a slot had never been used
          std::swap(f.life.slots.back().generation, f.life.slots.at(0).generation);
        }},
-      {"token limit", 12, [](FrozenActor& f) { f.setup.limits.max_tokens = 40; }},
-      {"tokens used", 12, [](FrozenActor& f) { f.life.tokens_generated = f.setup.limits.max_tokens - 30; }},
+      {"token limit", 12, [](FrozenActor& f) { f.setup.limits.max_tokens = 25; }},
+      {"tokens used", 12, [](FrozenActor& f) { f.life.tokens_generated = f.setup.limits.max_tokens - 12; }},
       {"effect limit", 12, [](FrozenActor& f) { f.setup.limits.max_effect_bytes = 100; }},
   };
   for (const Case& one : cases) {
@@ -194,7 +198,7 @@ TEST(Freeze, EveryPartOfTheStateMatters) {
     ASSERT_EQ(before + rest_of(place, *frozen), whole.text);
     FrozenActor changed = *frozen;
     one.lose(changed);
-    EXPECT_NE(before + rest_of(place, changed), whole.text) << "lost without a trace: " << one.what;
+    EXPECT_TRUE(before + rest_of(place, changed) != whole.text) << "lost without a trace: " << one.what;
   }
 }
 
@@ -212,13 +216,13 @@ TEST(Freeze, APendingMaskAndUndeliveredEndsAreKept) {
       mask_seen = true;
       FrozenActor changed = *frozen;
       changed.life.slots[i].masked = false;
-      EXPECT_NE(before + rest_of(place, changed), whole.text) << "the mask at " << k;
+      EXPECT_TRUE(before + rest_of(place, changed) != whole.text) << "the mask at " << k;
     }
     if (!frozen->life.generates.ended.empty()) {
       end_seen = true;
       FrozenActor changed = *frozen;
       changed.life.generates.ended.clear();
-      EXPECT_NE(before + rest_of(place, changed), whole.text) << "the end at " << k;
+      EXPECT_TRUE(before + rest_of(place, changed) != whole.text) << "the end at " << k;
     }
   }
   EXPECT_TRUE(mask_seen);

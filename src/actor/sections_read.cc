@@ -273,7 +273,10 @@ Status read_kv(const std::shared_ptr<const StoredSnapshot>& stored, const Stored
       kv->shape[1] != static_cast<int64_t>(kv->piece_bytes) / element) {
     return bad(section, "tensor 'kv' is not made of whole blocks");
   }
-  session->block_bytes = static_cast<int64_t>(kv->piece_bytes);
+  if (session->block_bytes != static_cast<int64_t>(kv->piece_bytes)) {
+    return bad(section, "tensor 'kv' has pieces of " + std::to_string(kv->piece_bytes) +
+                            " bytes, blocks have " + std::to_string(session->block_bytes));
+  }
   for (const region::FileImage& run : stored->pieces(*kv)) {
     for (size_t at = 0; at < run.length; at += kv->piece_bytes) {
       session->kv_files.push_back({run.fd, run.fd < 0 ? 0 : run.offset + at, kv->piece_bytes});
@@ -308,6 +311,7 @@ Status read_session(const std::shared_ptr<const StoredSnapshot>& stored, const S
   in.i64("kv_heads", &session.kv_shape.kv_heads, 0, kMostInt);
   in.i64("head_dim", &session.kv_shape.head_dim, 0, kMostInt);
   in.text("rope", &session.identity.rope);
+  in.i64("block_bytes", &session.block_bytes, 1, kMost);
   read_sampling(&in, &session.sampling);
   const int32_t expected = static_cast<int32_t>(slot.generation << Sessions::kSlotBits) | static_cast<int32_t>(index + 1);
   if (in.status().is_ok() && slot.handle != expected) in.fail("handle", "it is not the slot's and generation's");

@@ -291,12 +291,13 @@ Status DescribedActor::add_session(const FrozenActor& frozen, size_t slot_index,
   a["masked"] = slot.masked ? "1" : "0";
   a["max_tokens"] = number(session.max_tokens);
   a["computed"] = number(session.computed);
-  a["rope"] = session.identity.rope;
+  a["rope"] = escape(session.identity.rope);
   a["has_logits"] = session.has_logits ? "1" : "0";
   a["layers"] = number(session.kv_shape.layers);
   a["kv_heads"] = number(session.kv_shape.kv_heads);
   a["head_dim"] = number(session.kv_shape.head_dim);
   a["block_tokens"] = number(kKvBlockTokens);
+  a["block_bytes"] = number(session.block_bytes);
   add_sampling(session.sampling, &a);
   const auto count = static_cast<int64_t>(session.tokens.size());
   if (count > 0) {

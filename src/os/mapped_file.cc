@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "os/file_stat.h"
+#include "os/folder.h"
 #include "os/os_error.h"
 
 namespace driftwood::os {
@@ -98,6 +99,24 @@ void MappedFile::drop_pages(std::span<const uint8_t> range) const {
     (void)::madvise(reinterpret_cast<void*>(begin), end - begin,
                     MADV_DONTNEED);  // advice: failure costs nothing
   }
+}
+
+Result<FileCopy> FileCopy::read(const std::string& path) {
+  DW_ASSIGN_OR_RETURN(const OpenFile file, open_regular(path));
+  const Descriptor fd(file.fd);
+  FileCopy copy;
+  copy.size_ = file.stamp.size_bytes;
+  if (copy.size_ == 0) return copy;
+  DW_ASSIGN_OR_RETURN(copy.memory_, MappedMemory::allocate(copy.size_));
+  const std::span<uint8_t> into(copy.memory_.data(), copy.size_);
+  for (size_t done = 0; done < copy.size_;) {
+    size_t got = 0;
+    if (const int error = read_some_at(fd.get(), into.subspan(done), done, &got))
+      return errno_status(error, path);
+    if (got == 0) return data_loss(path + ": got shorter while it was read");
+    done += got;
+  }
+  return copy;
 }
 
 Result<std::string> read_text_file(const std::string& path, size_t max_bytes) {

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "os/descriptor.h"
 #include "os/file_stamp.h"
+#include "os/mapped_memory.h"
 
 namespace driftwood::os {
 
@@ -48,6 +49,18 @@ class MappedFile {
   size_t size_;
   FileStamp stamp_;
   Descriptor fd_;
+};
+
+// A regular file's bytes in memory of its own: nobody else can change or cut them. Costs as much memory.
+class FileCopy {
+ public:
+  // data_loss if the file gets shorter meanwhile; else as MappedFile::open().
+  static Result<FileCopy> read(const std::string& path);
+  std::span<const uint8_t> bytes() const { return {memory_.data(), size_}; }
+
+ private:
+  MappedMemory memory_;
+  size_t size_ = 0;
 };
 
 // The whole text of a regular file of at most max_bytes, copied (resource_exhausted if it is larger).

@@ -9,7 +9,19 @@ namespace driftwood::snapshot {
 namespace {
 
 constexpr size_t kMaxCachedPacks = 64;  // open although no snapshot holds them
+constexpr size_t kMaxCachedSnapshots = 8;
 constexpr size_t kMinPrefix = 8;
+
+template <typename Cache>
+void drop_oldest(Cache* cache, size_t most) {
+  while (cache->size() > most) {
+    auto oldest = cache->begin();
+    for (auto at = cache->begin(); at != cache->end(); ++at) {
+      if (at->second.used < oldest->second.used) oldest = at;
+    }
+    cache->erase(oldest);
+  }
+}
 
 bool is_hash_prefix(std::string_view text) {
   return text.size() >= kMinPrefix && text.size() <= 2 * sizeof(Digest) &&
@@ -64,6 +76,9 @@ Result<std::shared_ptr<const StoredSnapshot>> FolderStore::load(std::string_view
 
 Result<std::shared_ptr<const PackedSnapshot>> FolderStore::load_locked(const std::string& hash,
                                                                        Verify verify) {
+  if (verify == Verify::kIfTouched) {
+    if (auto before = loaded_before(hash)) return before;
+  }
   DW_ASSIGN_OR_RETURN(std::shared_ptr<const Manifest> manifest,
                       Manifest::open(folder_.file(StoreFile::kManifest, hash), hash));
   const bool trusted = folder_.stamp_matches(StoreFile::kManifest, hash, manifest->stamp());
@@ -71,7 +86,33 @@ Result<std::shared_ptr<const PackedSnapshot>> FolderStore::load_locked(const std
   DW_ASSIGN_OR_RETURN(std::shared_ptr<const PackedSnapshot> snapshot,
                       PackedSnapshot::create(std::move(manifest), std::move(packs)));
   DW_RETURN_IF_ERROR(check_snapshot(*snapshot, trusted, verify));
+  const std::lock_guard hold(cache_mutex_);
+  snapshots_[hash] = {snapshot, ++clock_};
+  drop_oldest(&snapshots_, kMaxCachedSnapshots);
   return snapshot;
+}
+
+std::shared_ptr<const PackedSnapshot> FolderStore::loaded_before(const std::string& hash) {
+  std::shared_ptr<const PackedSnapshot> snapshot;
+  {
+    const std::lock_guard hold(cache_mutex_);
+    const auto cached = snapshots_.find(hash);
+    if (cached == snapshots_.end()) return nullptr;
+    cached->second.used = ++clock_;
+    snapshot = cached->second.snapshot;
+  }
+  const auto untouched = [](const std::string& path, const os::FileStamp& stamp) {
+    const Result<os::FileStamp> now = os::stamp_of(path);
+    return now.is_ok() && same_stamp(*now, stamp);
+  };
+  bool good = untouched(snapshot->manifest().path(), snapshot->manifest().stamp());
+  for (const std::shared_ptr<PackFile>& pack : snapshot->packs()) {
+    good = good && pack->trusted() && untouched(pack->path(), pack->stamp());
+  }
+  if (good) return snapshot;
+  const std::lock_guard hold(cache_mutex_);
+  snapshots_.erase(hash);
+  return nullptr;
 }
 
 Result<std::vector<std::shared_ptr<PackFile>>> FolderStore::open_packs(const Manifest& manifest) {
@@ -111,13 +152,7 @@ void FolderStore::forget_pack(const Digest& name) {
 
 void FolderStore::trim_cache() {
   const std::lock_guard hold(cache_mutex_);
-  while (packs_.size() > kMaxCachedPacks) {
-    auto oldest = packs_.begin();
-    for (auto at = packs_.begin(); at != packs_.end(); ++at) {
-      if (at->second.used < oldest->second.used) oldest = at;
-    }
-    packs_.erase(oldest);
-  }
+  drop_oldest(&packs_, kMaxCachedPacks);
 }
 
 Result<std::vector<StoreEntry>> FolderStore::list() {

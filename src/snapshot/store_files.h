@@ -48,6 +48,8 @@ class FolderStore final : public Store {
   // From the cache if the file is still the one that was opened.
   Result<std::shared_ptr<PackFile>> open_pack(const Digest& name);
   void forget_pack(const Digest& name);
+  // The snapshot as it was loaded before, if none of its files was touched since.
+  std::shared_ptr<const PackedSnapshot> loaded_before(const std::string& hash);
   void trim_cache();
   Status check_snapshot(const PackedSnapshot& snapshot, bool trusted_manifest, Verify verify);
   // All of it; whether it is whole decides whether it is trusted from now on.
@@ -70,7 +72,12 @@ class FolderStore final : public Store {
     uint64_t used = 0;
   };
   std::mutex cache_mutex_;
+  struct CachedSnapshot {
+    std::shared_ptr<const PackedSnapshot> snapshot;
+    uint64_t used = 0;
+  };
   std::map<Digest, CachedPack> packs_;
+  std::map<std::string, CachedSnapshot> snapshots_;  // by hash; checked
   uint64_t clock_ = 0;
 };
 

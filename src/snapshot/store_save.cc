@@ -325,6 +325,9 @@ Status FolderStore::refresh_index() {
   }
   index_.keep_packs(good);
   const std::lock_guard hold(cache_mutex_);
+  std::erase_if(snapshots_, [](const auto& entry) {
+    return !os::stamp_of(entry.second.snapshot->manifest().path()).is_ok();
+  });
   std::sort(good.begin(), good.end());
   std::erase_if(packs_, [&](const auto& entry) {
     return !std::binary_search(good.begin(), good.end(), entry.first) && entry.second.pack.use_count() == 1;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "snapshot/container.h"
@@ -19,10 +21,15 @@ namespace driftwood::snapshot {
 
 using Bytes = std::vector<uint8_t>;
 
+// Where the system has such a folder: for tests that flush thousands of files and never cut the power.
+inline constexpr bool kInMemory = true;
+
 class TempFolder {
  public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "dw_snapshot_XXXXXX").string();
+  explicit TempFolder(bool in_memory = false) {
+    const bool shm = in_memory && ::access("/dev/shm", W_OK | X_OK) == 0;
+    const std::filesystem::path base = shm ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string pattern = (base / "dw_snapshot_XXXXXX").string();
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
     path_ = pattern;
   }

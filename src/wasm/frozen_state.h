@@ -1,9 +1,9 @@
 // The parts of a guest that a snapshot holds beside what the host keeps for it: linear memory and mutable
 // globals.
 //
-// Plain values. At a rest point (no call running) Instance::globals() and the bytes of Instance::memory() are
-// all of a guest's state, if its module has no snapshot blockers and no file is open; Runtime::restore makes
-// an instance of them that goes on as the frozen one would have.
+// Plain values. At a rest point (no call running) Instance::globals() and Instance::freeze_memory() are all
+// of a guest's state, if its module has no snapshot blockers and no file is open; Runtime::restore makes an
+// instance of them that goes on as the frozen one would have.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct GlobalValue {
 };
 
 // Linear memory as bytes of regular files, which are mapped and must stay as they are while an instance lives
-// on them (cutting one ends the process, rewriting it shows through).
+// on them (cutting one ends the process, rewriting it shows through). Without an owner the descriptors are
+// needed during the restore only, and what is frozen or forked of the instance has another image.
 struct MemoryImage {
   std::vector<region::FileImage> pieces;  // in order; each length a multiple of 64 KiB; fd -1: zeros
   uint64_t memory_bytes = 0;              // the memory's whole size, zero after the pieces; 0: their sum
@@ -45,7 +46,7 @@ struct MemoryPatch {
 };
 
 // A guest's whole memory at a rest point as a value. Patches point into `patch_owner` (a copy) or into the
-// memory of the guest itself, which must not run before they have been used.
+// memory of the guest itself, which must not run or go before they have been used.
 struct FrozenMemory {
   MemoryImage image;
   std::vector<MemoryPatch> patches;  // ascending, disjoint

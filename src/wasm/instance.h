@@ -80,7 +80,6 @@ class GuestInstance final : public Instance {
   void place_patches(std::span<const MemoryPatch> patches);
   Result<std::vector<region::ByteRange>> changed_ranges() const;
   std::vector<region::ByteRange> not_zero(std::span<const region::ByteRange> changed) const;
-  void make_fork_image(std::span<const region::ByteRange> changed);
   std::vector<MemoryPatch> patches_in_place(std::span<const region::ByteRange> ranges) const;
   Result<wasmtime_global_t> exported_global(uint32_t index);
   Result<int> resolve_any(std::string_view export_name);

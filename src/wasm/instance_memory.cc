@@ -96,30 +96,26 @@ Result<FrozenMemory> GuestInstance::freeze_memory() {
   return frozen;
 }
 
-// An image that cannot be made (no descriptor is left, say) costs the children copies, not their lives.
-void GuestInstance::make_fork_image(std::span<const ByteRange> changed) {
-  copied_by_forks_ = 0;
-  auto made = ForkImage::create({region_->base(), memory_bytes()}, not_zero(changed), changed);
-  if (made.is_ok()) fork_image_ = std::move(*made);
-}
-
 Result<FrozenMemory> GuestInstance::fork_memory() {
   DW_RETURN_IF_ERROR(usable());
   DW_ASSIGN_OR_RETURN(const std::vector<ByteRange> changed, changed_ranges());
   FrozenMemory fork;
-  const auto describe = [&] {
-    fork.image = fork_image_ == nullptr ? image_ : fork_image_->image();
-    fork.image.memory_bytes = memory_bytes();
-    fork.patches =
-        patches_in_place(fork_image_ == nullptr ? changed : fork_image_->differing(region_->base(), changed));
-  };
-  describe();
+  fork.image = fork_image_ == nullptr ? image_ : fork_image_->image();
+  fork.patches =
+      patches_in_place(fork_image_ == nullptr ? changed : fork_image_->differing(region_->base(), changed));
   const uint64_t cost = patched_bytes(fork) + kPieceCost * fork.image.pieces.size();
   copied_by_forks_ += cost;
   if (is_worth_an_image(cost, copied_by_forks_, memory_bytes())) {
-    make_fork_image(changed);
-    describe();
+    copied_by_forks_ = 0;
+    auto made = ForkImage::create({region_->base(), memory_bytes()}, not_zero(changed), changed);
+    // One that cannot be made (no descriptor is left, say) costs children copies, not their lives.
+    if (made.is_ok()) {
+      fork_image_ = std::move(*made);
+      fork.image = fork_image_->image();
+      fork.patches.clear();
+    }
   }
+  fork.image.memory_bytes = memory_bytes();
   return fork;
 }
 

@@ -151,11 +151,15 @@ class Instance {
   virtual Status set_globals(std::span<const GlobalValue> values) = 0;
 
   // Memory as a value: the image the instance lives on and a copy of every page that was written since. Cost:
-  // a scan of the page tables and a copy of the private pages.
+  // a scan of the page tables and a copy of the written pages. An image without an owner is not told again
+  // (its descriptors may be anything by now): then all that is not zero is copied. failed_precondition if the
+  // instance is dead or in a call; whether memory and globals are all of the guest's state is can_freeze()'s
+  // to say, and not looked at here.
   virtual Result<FrozenMemory> freeze_memory() = 0;
-  // The same for a child that Runtime::restore makes before this guest runs again: nothing is copied here
-  // where the written pages are few; where they are many, an image is made of this memory once (an anonymous
-  // file) and later forks patch only what was written since. This guest's own memory is never remapped.
+  // The same for a child that Runtime::restore makes before this guest runs again or is destroyed: nothing is
+  // copied here where the written pages are few; where they are many, an image is made of this memory once
+  // (an anonymous file) and later forks patch only what was written since. Without a descriptor for that all
+  // written pages are patches. This guest's own memory is never remapped.
   virtual Result<FrozenMemory> fork_memory() = 0;
 };
 
@@ -179,9 +183,9 @@ class Runtime {
 
   // An instance that goes on from a rest point: memory is the image, mapped copy-on-write whatever its size,
   // with the patches copied over it; globals are `globals`. No code of the guest runs and no data segment is
-  // copied. Errors beside instantiate's: failed_precondition if the module has snapshot blockers (named),
-  // invalid_argument for globals or sizes that are not this module's, resource_exhausted for a memory above
-  // max_memory_bytes, data_loss if the file is too short.
+  // copied. The instance keeps the image's owner. Errors beside instantiate's: failed_precondition if the
+  // module has snapshot blockers (named), invalid_argument for globals, pieces, patches or sizes that are not
+  // this module's, resource_exhausted for a memory above max_memory_bytes, data_loss if a file is too short.
   virtual Result<std::unique_ptr<Instance>> restore(std::shared_ptr<Module> module,
                                                     std::span<const HostImport> imports,
                                                     InstanceOptions options, const FrozenMemory& memory,
