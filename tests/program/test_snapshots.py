@@ -345,16 +345,16 @@ class Conversation(Scratch):
     def test_from_a_store_that_nobody_may_write(self):
         store = self.folder / "read-only"
         shutil.copytree(self.half_store, store)
-        self.snapshot("verify", store=store)  # takes note of the copies
-
         def state():
             return {p: (p.stat().st_size, p.stat().st_mtime_ns) for p in store.rglob("*")}
-        before = state()
         for path in sorted(store.rglob("*")) + [store]:
             path.chmod(0o500 if path.is_dir() else 0o400)
         try:
+            self.snapshot("verify", store=store)  # the superuser, whom modes don't stop, takes note of the copies now
+            before = state()
             self.assertEqual(self.begun + self.restore("half", store=store), self.whole)
-            self.assertEqual(state(), before)
+            after = state()
+            self.assertEqual([p for p in after if after[p] != before.get(p)], [])
         finally:
             for path in [store] + sorted(store.rglob("*")):
                 path.chmod(0o700)
