@@ -41,8 +41,8 @@ Result<actor::ActorId> start_continuity_actor(ActorHost& host, const std::string
   DW_ASSIGN_OR_RETURN(const actor::ActorId id, host.spawn(name, module, std::move(options)));
   const std::vector<int32_t> prompt =
       continuity_prompt(host.opened().engine->model().config.vocab_size, prompt_tokens, number);
-  DW_RETURN_IF_ERROR(
-      host.system().send(id, {reinterpret_cast<const uint8_t*>(prompt.data()), prompt.size() * sizeof(int32_t)}));
+  DW_RETURN_IF_ERROR(host.system().send(
+      id, {reinterpret_cast<const uint8_t*>(prompt.data()), prompt.size() * sizeof(int32_t)}));
   DW_RETURN_IF_ERROR(host.system().wait_idle(id, kPatience));
   return id;
 }
@@ -105,8 +105,8 @@ Status run_continuity_step(const ContinuityStepFlags& flags) {
   DW_ASSIGN_OR_RETURN(const auto store, snapshot::Store::open(flags.store, {true, false, 1}));
   std::vector<actor::ActorId> beside;
   for (int i = 0; i < flags.beside; ++i) {
-    DW_ASSIGN_OR_RETURN(const actor::ActorId id,
-                        start_continuity_actor(*host, "beside" + std::to_string(i), 20, true, i + 1, kHandlersBefore));
+    DW_ASSIGN_OR_RETURN(const actor::ActorId id, start_continuity_actor(*host, "beside" + std::to_string(i),
+                                                                        20, true, i + 1, kHandlersBefore));
     beside.push_back(id);
   }
   actor::ActorId id = 0;
