@@ -5,6 +5,7 @@
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
 #include "cli/snapshot_fit.h"
+#include "cli/snapshot_source.h"
 
 namespace driftwood::cli {
 namespace {
@@ -43,7 +44,8 @@ Status fork_snapshot(const ForkFlags& flags) {
   DW_ASSIGN_OR_RETURN(const auto frozen, actor::read_actor(stored));
   auto code = actor::module_code(*stored);
   if (code.is_ok()) {
-    frozen->module = std::make_shared<ModuleBytes>("module", frozen->identity.module_hash, std::move(*code));
+    frozen->module =
+        std::make_shared<ModuleBytes>(module_name(*stored), frozen->identity.module_hash, std::move(*code));
   } else if (code.status().code() != Code::kNotFound) {
     return code.status();
   }

@@ -57,7 +57,7 @@ Result<std::shared_ptr<wasm::Module>> load_module(ActorHost& host, const Restore
     return failed_precondition(flags.which + ": does not hold its module: give it with --module FILE");
   }
   DW_RETURN_IF_ERROR(code.status());
-  return host.load_bytes("module of " + flags.which, *code);
+  return host.load_bytes(module_name(stored), *code);
 }
 
 Status check_memory(const RestoreFlags& flags, const actor::FrozenActor& frozen) {

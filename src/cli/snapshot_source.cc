@@ -3,6 +3,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "actor/actor_sections.h"
+#include "actor/attributes.h"
 #include "snapshot/container.h"
 
 namespace driftwood::cli {
@@ -47,6 +49,16 @@ std::vector<snapshot::Digest> SnapshotView::digests(const snapshot::StoredTensor
     std::memcpy(digests.data(), tensor.piece_hashes.data(), digests.size() * sizeof(snapshot::Digest));
   }
   return digests;
+}
+
+std::string module_name(const snapshot::StoredSnapshot& stored) {
+  const snapshot::StoredSection* section = stored.find(actor::names::kModule);
+  std::string name;
+  if (section == nullptr || !section->attributes.contains("name") ||
+      !actor::unescape(section->attributes.at("name"), &name)) {
+    return "module";
+  }
+  return name;
 }
 
 uint64_t bytes_of(const snapshot::StoredTensor& tensor) {

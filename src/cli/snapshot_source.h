@@ -48,6 +48,9 @@ class SnapshotView {
   std::unique_ptr<const snapshot::Snapshot> file_;
 };
 
+// What the module was called where it came from.
+std::string module_name(const snapshot::StoredSnapshot& stored);
+
 // Bytes of a tensor, without padding.
 uint64_t bytes_of(const snapshot::StoredTensor& tensor);
 
