@@ -8,8 +8,6 @@
 namespace driftwood::actor {
 namespace {
 
-constexpr char kAbi[] = "1";
-
 ActorSetup setup_of(const ActorOptions& options) {
   ActorSetup setup{options.limits, options.config, options.wasi.args, options.wasi.env, {}};
   for (const wasm::WasiOptions::Folder& folder : options.wasi.folders) {
@@ -65,7 +63,7 @@ Result<std::shared_ptr<FrozenActor>> EventLoop::freeze() {
   auto frozen = std::make_shared<FrozenActor>();
   frozen->name = context_.name;
   frozen->identity.module_hash = module_->report().hash_hex;
-  frozen->identity.abi = kAbi;
+  frozen->identity.abi = std::string(kAbiText);
   frozen->setup = setup_of(context_.options);
   frozen->module = module_;
   frozen->parent = parent_;

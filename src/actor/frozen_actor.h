@@ -73,6 +73,9 @@ struct ActorSetup {
   std::vector<FolderGrant> folders;
 };
 
+// The guest ABI that this program speaks, as identities tell it.
+inline constexpr char kAbiText[] = "1";
+
 // Values that must be equal for the actor to go on with the same bits; all but the module's are empty where
 // it ran without a model.
 struct ActorIdentity {
