@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace driftwood::actor {
@@ -20,6 +21,13 @@ namespace driftwood::actor {
 using Clock = std::chrono::steady_clock;
 inline double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// Processor time of all threads of this process: what a busy machine does not stretch.
+inline double processor_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
 inline double median(std::vector<double> values) {
