@@ -231,6 +231,7 @@ Result<ActorId> System::enroll(const std::string& name, const Maker& make) {
     by_name_.emplace(name, id);  // the name is taken from here on; messages find nobody yet
   }
   Result<std::shared_ptr<EventLoop>> loop = make(id);
+  const bool waits = loop.is_ok() && (*loop)->has_nothing_to_do();  // most that are restored or forked
   {
     const std::lock_guard lock(registry_mutex_);
     if (!loop.is_ok()) {
@@ -239,7 +240,7 @@ Result<ActorId> System::enroll(const std::string& name, const Maker& make) {
     }
     actors_.emplace(id, *loop);
   }
-  (*loop)->wake();
+  if (!waits) (*loop)->wake();
   return id;
 }
 

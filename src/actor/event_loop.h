@@ -67,6 +67,9 @@ class EventLoop {
   void wake();       // a timer may be due
   void hold_at(const HoldPoint& point);
 
+  // Whether it would find no event and set no alarm. Before anybody else knows of it.
+  bool has_nothing_to_do() const;
+
   // Runs `job` at the next rest point: at once on this thread if the actor is idle, else on the one that runs
   // it, and waits. not_found: it has ended. Not from the actor's own thread.
   Status at_rest(const std::function<Status()>& job);

@@ -18,13 +18,21 @@ Status EventLoop::at_rest(const std::function<Status()>& job) {
     scheduled_ = true;  // nobody else runs it now
     lock.unlock();
     Status result = job();
-    host_->schedule(id());  // whatever came meanwhile; sets its alarm, too
+    // Whatever came meanwhile; an alarm that rang meanwhile went unheard.
+    if (context_.timers.any() || !go_idle()) host_->schedule(id());
     return result;
   }
   RestJob entry{&job, Status::ok(), false};
   rest_jobs_.push_back(&entry);
   changed_.wait(lock, [&] { return entry.done; });
   return std::move(entry.result);
+}
+
+bool EventLoop::has_nothing_to_do() const {
+  const std::lock_guard lock(mutex_);
+  return started_ && !command_ && !stop_requested_ && mailbox_.empty() && rest_jobs_.empty() &&
+         context_.forks.empty() && !context_.generates.any() && !context_.generates.any_ended() &&
+         !context_.timers.any();
 }
 
 bool EventLoop::run_rest_jobs() {

@@ -67,6 +67,9 @@ struct DecodedHeader {
   std::vector<Placement> placements;
 };
 Result<DecodedHeader> decode_header(ByteSpan file, const std::string& name);
+// The part of it that reads JSON of any spelling (header_scan.h has the other); `decoded` holds the hash and where
+// data starts.
+Result<DecodedHeader> decode_any_spelling(ByteSpan file, const std::string& name, DecodedHeader decoded);
 
 // The digest of header bytes [0, data start) with the hash's own digits taken as '0'.
 Digest header_digest(ByteSpan header);

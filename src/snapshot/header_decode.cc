@@ -7,6 +7,7 @@
 #include "format/safetensors.h"
 #include "snapshot/container.h"
 #include "snapshot/header.h"
+#include "snapshot/header_scan.h"
 
 namespace driftwood::snapshot {
 namespace {
@@ -208,9 +209,7 @@ Status compare_tensors(const std::vector<format::StoredTensor>& stored,
 
 }  // namespace
 
-Result<DecodedHeader> decode_header(ByteSpan file, const std::string& name) {
-  DecodedHeader decoded;
-  DW_ASSIGN_OR_RETURN(decoded.data_start, check_start(file, name, &decoded.hash));
+Result<DecodedHeader> decode_any_spelling(ByteSpan file, const std::string& name, DecodedHeader decoded) {
   Texts metadata;
   DW_ASSIGN_OR_RETURN(const auto stored, format::parse_safetensors(file, name, &metadata));
   DW_ASSIGN_OR_RETURN(decoded.header, read_metadata(std::move(metadata), name));
@@ -218,6 +217,23 @@ Result<DecodedHeader> decode_header(ByteSpan file, const std::string& name) {
   decoded.placements = place_tensors(decoded.header);
   DW_RETURN_IF_ERROR(compare_tensors(stored, decoded.placements, file.data() + decoded.data_start, name));
   return decoded;
+}
+
+Result<DecodedHeader> decode_header(ByteSpan file, const std::string& name) {
+  DecodedHeader decoded;
+  DW_ASSIGN_OR_RETURN(decoded.data_start, check_start(file, name, &decoded.hash));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, decoded.data_start - 8);
+  if (auto scanned = scan_header(text, name); scanned.has_value()) {
+    const uint64_t end = scanned->placements.empty()
+                             ? 0
+                             : scanned->placements.back().begin + scanned->placements.back().extent_bytes;
+    if (end == file.size() - decoded.data_start) {
+      decoded.header = std::move(scanned->header);
+      decoded.placements = std::move(scanned->placements);
+      return decoded;
+    }
+  }
+  return decode_any_spelling(file, name, std::move(decoded));
 }
 
 }  // namespace driftwood::snapshot
