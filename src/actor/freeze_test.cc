@@ -173,6 +173,7 @@ TEST(Freeze, WhatDoesNotFitIsRefusedByName) {
   };
   EXPECT_TRUE(
       holds(refusal([](auto& f, auto&) { f.identity.module_hash = "x"; }), "its module has the hash x"));
+  EXPECT_TRUE(holds(refusal([](auto& f, auto&) { f.identity.abi = "9"; }), "guest ABI '9'"));
   EXPECT_TRUE(
       holds(refusal([](auto& f, auto&) { f.identity.model.model_fingerprint = "x"; }), "model fingerprint"));
   EXPECT_TRUE(

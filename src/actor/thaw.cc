@@ -63,6 +63,10 @@ Result<std::vector<wasm::WasiOptions::Folder>> grant_folders(
 }
 
 Status check_module(const FrozenActor& frozen, const wasm::Module& module) {
+  if (frozen.identity.abi != kAbiText) {
+    return failed_precondition("it was made under guest ABI '" + frozen.identity.abi + "', here is '" +
+                               kAbiText + "'");
+  }
   if (frozen.identity.module_hash == module.report().hash_hex) return Status::ok();
   return failed_precondition("its module has the hash " + frozen.identity.module_hash + ", module '" +
                              module.name() + "' has " + module.report().hash_hex);
