@@ -2,7 +2,7 @@
 PRESET ?= release
 BUILD := build/$(PRESET)
 
-.PHONY: help run build test bench bench-peers fuzz setup configure format tidy clean
+.PHONY: help run build test bench bench-peers bench-snapshots fuzz setup configure format tidy clean
 
 help:
 	@echo "make run          set up, build, fetch the default model, chat with it through a Wasm actor, print the proof"
@@ -10,6 +10,7 @@ help:
 	@echo "make build        build/release/driftwood"
 	@echo "make bench        reproduce the figures of the README"
 	@echo "make bench-peers  the same machine, the same files, against llama.cpp"
+	@echo "make bench-snapshots  saving, restoring and forking a whole actor, against llama.cpp's slot files"
 	@echo "make fuzz         every fuzzer for FUZZ_SECONDS (600) seconds"
 	@echo "make format       clang-format over the tree"
 
@@ -38,6 +39,12 @@ bench: configure
 bench-peers: build
 	@tools/fetch_model.sh >/dev/null
 	@tools/bench_peers.sh $(BUILD)
+
+bench-snapshots: configure
+	@cmake -B $(BUILD) -DDW_BENCH=ON >/dev/null
+	@cmake --build $(BUILD)
+	@tools/fetch_model.sh >/dev/null
+	@tools/bench_snapshots.sh $(BUILD)
 
 FUZZ_SECONDS ?= 600
 fuzz: setup

@@ -17,5 +17,7 @@ for bench in wasm_bench actor_bench sampler_bench ops_bench; do
 done
 echo "== freeze_bench"
 DRIFTWOOD_SMOLLM2=$(tools/fetch_model.sh) "$build/bench/freeze_bench" --benchmark_min_time=0.1
+echo "== snapshots (against llama.cpp: make bench-snapshots)"
+tools/bench_snapshots.sh "$build" --no-peer
 echo "== matmul_bench"
 "$build/bench/matmul_bench"

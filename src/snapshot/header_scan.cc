@@ -188,7 +188,11 @@ void append_numbers(std::string* out, std::initializer_list<uint64_t> values) {
 
 // The table's entry of that tensor, as the writer spells it.
 void spell_entry(const Placement& p, std::string* out) {
-  out->assign(",\"").append(p.name).append("\":{\"dtype\":\"").append(dtype_name(p.dtype)).append("\",\"shape\":[");
+  out->assign(",\"")
+      .append(p.name)
+      .append("\":{\"dtype\":\"")
+      .append(dtype_name(p.dtype))
+      .append("\",\"shape\":[");
   for (const int64_t d : p.shape) append_numbers(out, {static_cast<uint64_t>(d)});
   if (!p.shape.empty()) out->pop_back();
   out->append("],\"data_offsets\":[");
@@ -206,7 +210,8 @@ bool is_padding(std::string_view text) {
 std::optional<ScannedHeader> scan_header(std::string_view text, const std::string& place) {
   ScannedHeader scanned;
   Scanner in(text);
-  if (!scan_metadata(&in, &scanned.header) || !check_header(scanned.header, place).is_ok()) return std::nullopt;
+  if (!scan_metadata(&in, &scanned.header) || !check_header(scanned.header, place).is_ok())
+    return std::nullopt;
   scanned.placements = place_tensors(scanned.header);
   std::string entry;
   for (const Placement& p : scanned.placements) {

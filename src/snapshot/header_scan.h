@@ -1,9 +1,9 @@
 // scan_header(): reads a header that is spelled as encode_header() spells it, in one pass and without a tree.
 //
-// Which is every header that this program wrote. Any other spelling (white space, another order, texts beyond ASCII)
-// and anything wrong is not taken: decode_header() then reads it with the general parser, which also finds the words
-// for what is wrong. What is taken here is read equally there; the fuzzer compares. About a tenth of the general
-// parser's time, which was most of what opening a snapshot cost.
+// Which is every header that this program wrote. Any other spelling (white space, another order, texts beyond
+// ASCII) and anything wrong is not taken: decode_header() then reads it with the general parser, which also
+// finds the words for what is wrong. What is taken here is read equally there; the fuzzer compares. About a
+// tenth of the general parser's time, which was most of what opening a snapshot cost.
 #pragma once
 
 #include <optional>

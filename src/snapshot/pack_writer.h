@@ -37,7 +37,12 @@ class PackWriter {
   // Header and size; the name that the file must get. Precondition: not empty.
   Result<Digest> finish();
   Status flush() { return file_->flush(); }
+  void start_write_back() { file_->start_write_back(0, 0); }
   Result<os::FileStamp> commit(const std::string& path) { return file_->commit_as(path); }
+  // The same after flush(); the caller flushes the folder.
+  Result<os::FileStamp> place(const std::string& path) {
+    return file_->commit_as(path, os::AtomicFile::Durability::kUnflushed);
+  }
 
  private:
   Status write_gathered();

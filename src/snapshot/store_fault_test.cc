@@ -120,6 +120,31 @@ TEST(StoreFault, KilledAtAnyChangeOfMakingAStoreAndOfAnImport) {
   EXPECT_GT(n, 20);
 }
 
+// What a crash may leave where a file system reorders the renames of a save: nothing names the snapshot yet.
+TEST(StoreFault, AManifestWithoutItsPackIsGarbage) {
+  const TempFolder folder;
+  const Actor good;
+  auto store = open_store(folder / "s");
+  ASSERT_TRUE(store->save(good.contents(), "good").is_ok());
+  const auto lost = store->save(changed(good).contents(), "");
+  ASSERT_TRUE(lost.is_ok());
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(folder / "s/packs")) {
+    if (newest.empty() || fs::last_write_time(entry) > fs::last_write_time(newest)) newest = entry.path();
+  }
+  fs::remove(newest);
+  store = open_store(folder / "s");
+  EXPECT_FALSE(store->load(lost->hash).is_ok());
+  expect_whole(store.get(), "good", good, false);
+  const auto collected = store->gc({});
+  ASSERT_TRUE(collected.is_ok()) << collected.status().message();
+  EXPECT_EQ(collected->snapshots_removed, 1u);
+  EXPECT_TRUE(collected->kept_for.empty());
+  ASSERT_TRUE(store->save(changed(good).contents(), "again").is_ok());
+  expect_whole(store.get(), "again", changed(good), false);
+  EXPECT_TRUE(store->verify("").is_ok());
+}
+
 // Two names on one mostly dead pack, a dead pack and an unnamed snapshot.
 Actor make_work_for_gc(const std::string& path) {
   auto store = open_store(path);

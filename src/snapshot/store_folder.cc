@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "os/atomic_file.h"
 #include "os/folder_changes.h"
 #include "os/mapped_file.h"
 #include "snapshot/digest.h"
@@ -172,13 +171,22 @@ Result<std::string> StoreFolder::read_name(const std::string& name) const {
   return text;
 }
 
-Status StoreFolder::write_name(const std::string& name, const std::string& hash) const {
-  DW_RETURN_IF_ERROR(check_name(name));
+Result<os::AtomicFile> StoreFolder::new_name(const std::string& hash) const {
   DW_ASSIGN_OR_RETURN(os::AtomicFile file,
                       os::AtomicFile::create(names() + kNewFile, os::FileAccess::kPrivate));
   DW_RETURN_IF_ERROR(file.write(bytes_of(hash + "\n")));
-  const Result<os::FileStamp> committed = file.commit_as(name_file(name));
+  return file;
+}
+
+Status StoreFolder::place_name(os::AtomicFile* file, const std::string& name) const {
+  DW_RETURN_IF_ERROR(check_name(name));
+  const Result<os::FileStamp> committed = file->commit_as(name_file(name));
   return committed.is_ok() ? Status::ok() : committed.status();
+}
+
+Status StoreFolder::write_name(const std::string& name, const std::string& hash) const {
+  DW_ASSIGN_OR_RETURN(os::AtomicFile file, new_name(hash));
+  return place_name(&file, name);
 }
 
 Status StoreFolder::remove_name(const std::string& name) const {

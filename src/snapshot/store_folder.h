@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "os/atomic_file.h"
 #include "os/file_lock.h"
 #include "os/file_stamp.h"
 
@@ -60,6 +61,9 @@ class StoreFolder {
   // The hash that a name holds. not_found, or data_loss for a file that holds none.
   Result<std::string> read_name(const std::string& name) const;
   Status write_name(const std::string& name, const std::string& hash) const;
+  // The same in two steps: a file that holds the hash, and giving it the name, durably.
+  Result<os::AtomicFile> new_name(const std::string& hash) const;
+  Status place_name(os::AtomicFile* file, const std::string& name) const;
   Status remove_name(const std::string& name) const;
 
  private:
