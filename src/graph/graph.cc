@@ -7,6 +7,8 @@ template <typename... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;
 };
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;  // clang before 17 does not deduce it
 
 void push_if(std::vector<BufferId>* list, BufferId id) {
   if (id != kNoBuffer) list->push_back(id);
