@@ -73,12 +73,12 @@ using OutputSink = std::function<void(const Output&)>;
 using LogSink = std::function<void(ActorId actor, int level, std::string_view text)>;
 
 struct FrozenActor;
-// What checkpoint() of a guest leads to: called at the rest point after the handler, on the actor's thread. The
-// state is the callee's; a name may be empty. Its status is only logged.
+// What checkpoint() of a guest leads to: called at the rest point after the handler, on the actor's thread.
+// The state is the callee's; a name may be empty. Its status is only logged.
 using CheckpointSink = std::function<Status(const std::string& name, std::shared_ptr<FrozenActor> frozen)>;
 
-// Where an actor is to stop: it runs no further event, mailbox and timers included, once it has generated that
-// many tokens or run that many handlers in its life. It counts as idle then.
+// Where an actor is to stop: it runs no further event, mailbox and timers included, once it has generated
+// that many tokens or run that many handlers in its life. It counts as idle then.
 struct HoldPoint {
   int64_t tokens_generated = std::numeric_limits<int64_t>::max();
   uint64_t handlers_run = std::numeric_limits<uint64_t>::max();
@@ -91,7 +91,7 @@ struct ActorOptions {
   wasm::WasiOptions wasi;       // args, env and folders are used; sinks, clock and random are the actor's own
   OutputSink output;
   LogSink log;
-  CheckpointSink checkpoint;              // null: the guest's checkpoint() answers unavailable
+  CheckpointSink checkpoint;  // null: the guest's checkpoint() answers unavailable
   HoldPoint hold_at;
 };
 
@@ -156,8 +156,8 @@ class ActorSystem {
   // Until it ended; its status.
   virtual Status wait_exit(ActorId id, std::chrono::milliseconds timeout) = 0;
 
-  // The actor's whole state at its next rest point, after which it goes on: waits for the handler that runs and
-  // takes what copying its written memory costs; KV is shared, not copied. Not from a sink of that actor.
+  // The actor's whole state at its next rest point, after which it goes on: waits for the handler that runs
+  // and takes what copying its written memory costs; KV is shared, not copied. Not from a sink of that actor.
   // failed_precondition: it can't be frozen, with the reason; not_found: it has ended.
   virtual Result<std::shared_ptr<FrozenActor>> freeze(ActorId id) = 0;
   // A new actor that goes on where `frozen` stopped; no guest code runs here, no token is computed. Of
@@ -166,8 +166,8 @@ class ActorSystem {
   // failed_precondition: an identity that differs, with both values. Nothing is left behind on an error.
   virtual Result<ActorId> thaw(const std::string& name, const FrozenActor& frozen,
                                std::shared_ptr<wasm::Module> module, ActorOptions options) = 0;
-  // A copy of a living actor at its next rest point: mailbox and timers are copied, KV and clean memory pages are
-  // shared. Stream 0 goes on as the parent would; any other re-keys samplers and random numbers.
+  // A copy of a living actor at its next rest point: mailbox and timers are copied, KV and clean memory pages
+  // are shared. Stream 0 goes on as the parent would; any other re-keys samplers and random numbers.
   virtual Result<ActorId> fork(ActorId id, const std::string& name, uint64_t stream) = 0;
   // Replaces the actor's hold point; HoldPoint{} lets it go on.
   virtual Status hold_at(ActorId id, const HoldPoint& point) = 0;

@@ -1,11 +1,11 @@
 // ActorSaver: saves one actor again and again, each time only what changed.
 //
-// It remembers the digests of the KV blocks of the last save, and pins those blocks, so that equal addresses mean
-// equal bytes: a block is hashed once. Memory pages are hashed where they were written since the image the actor
-// lives on. What the store has is not written again.
+// It remembers the digests of the KV blocks of the last save, and pins those blocks, so that equal addresses
+// mean equal bytes: a block is hashed once. Memory pages are hashed where they were written since the image
+// the actor lives on. What the store has is not written again.
 //
-// Threads: one at a time; the actor itself goes on meanwhile. Ownership: borrows the store. Cost of holding on:
-// blocks that the actor gave back since the last save stay until the next one, or until this goes.
+// Threads: one at a time; the actor itself goes on meanwhile. Ownership: borrows the store. Cost of holding
+// on: blocks that the actor gave back since the last save stay until the next one, or until this goes.
 #pragma once
 
 #include <map>

@@ -1,8 +1,9 @@
 // An actor as the sections of a snapshot (docs/formats/snapshot.md, "An actor"), and back.
 //
-// describe_actor() turns a frozen actor into what a store or a file takes; read_actor() makes the frozen actor of
-// a stored snapshot again, without touching memory pages or KV: those stay where they are until somebody maps
-// them. Errors of reading name section, attribute or tensor: nothing in a file is taken for granted.
+// describe_actor() turns a frozen actor into what a store or a file takes; read_actor() makes the frozen
+// actor of a stored snapshot again, without touching memory pages or KV: those stay where they are until
+// somebody maps them. Errors of reading name section, attribute or tensor: nothing in a file is taken for
+// granted.
 #pragma once
 
 #include <map>

@@ -1,8 +1,8 @@
 // Small facts of a snapshot's section as texts, and back: what std::map<string, string> attributes hold.
 //
-// Numbers are decimal; floats have nine digits, enough to come back exactly. Bytes that are not printable ASCII, and
-// the characters % , and space, are written %XX, so that any bytes survive and lists can be joined by spaces.
-// Reading names section and key: invalid_argument for what is missing or no such value.
+// Numbers are decimal; floats have nine digits, enough to come back exactly. Bytes that are not printable
+// ASCII, and the characters % , and space, are written %XX, so that any bytes survive and lists can be joined
+// by spaces. Reading names section and key: invalid_argument for what is missing or no such value.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class AttributeReader {
       : section_(std::move(section)), attributes_(attributes) {}
 
   // The first failure sticks in status(); later calls leave their value alone.
-  void text(const char* key, std::string* value);  // unescaped
+  void text(const char* key, std::string* value);               // unescaped
   void list(const char* key, std::vector<std::string>* items);  // still escaped
   void u64(const char* key, uint64_t* value);
   void i64(const char* key, int64_t* value, int64_t least, int64_t most);

@@ -1,5 +1,5 @@
-// Host calls on the actor's own state: fork it, keep it. Both happen when the handler has returned, so that there
-// is no guest frame in what is copied.
+// Host calls on the actor's own state: fork it, keep it. Both happen when the handler has returned, so that
+// there is no guest frame in what is copied.
 #include "actor/guest_call.h"
 
 namespace driftwood::actor {
@@ -40,7 +40,8 @@ int64_t checkpoint(GuestCall& call) {
 }
 
 constexpr HostCall kCalls[] = {
-    {"state", "actor_fork", "ptr name, len name_length, i64 stream, i64 tag", "i32", DW_HOST_CALL(actor_fork)},
+    {"state", "actor_fork", "ptr name, len name_length, i64 stream, i64 tag", "i32",
+     DW_HOST_CALL(actor_fork)},
     {"state", "checkpoint", "ptr name, len name_length", "i32", DW_HOST_CALL(checkpoint)},
 };
 

@@ -25,7 +25,8 @@ Result<MappedBytes> memory_of(const FrozenActor& frozen) {
 Result<std::string> memory_difference(const FrozenActor& a, const FrozenActor& b) {
   const uint64_t bytes = a.memory.image.memory_bytes;
   if (bytes != b.memory.image.memory_bytes) {
-    return "memory size: " + std::to_string(bytes) + " against " + std::to_string(b.memory.image.memory_bytes);
+    return "memory size: " + std::to_string(bytes) + " against " +
+           std::to_string(b.memory.image.memory_bytes);
   }
   if (bytes == 0) return std::string();
   DW_ASSIGN_OR_RETURN(const MappedBytes x, memory_of(a));
@@ -39,7 +40,9 @@ bool same_generates(const GeneratesState& a, const GeneratesState& b) {
   const auto running = [](const Generate& g) {
     return std::tie(g.tag, g.serial, g.session, g.stop_at_end, g.max_tokens, g.produced);
   };
-  const auto ended = [](const GenerateDone& d) { return std::tie(d.tag, d.session, d.reason, d.tokens, d.message); };
+  const auto ended = [](const GenerateDone& d) {
+    return std::tie(d.tag, d.session, d.reason, d.tokens, d.message);
+  };
   return a.turn == b.turn && a.last_serial == b.last_serial &&
          std::equal(a.running.begin(), a.running.end(), b.running.begin(), b.running.end(),
                     [&](const auto& x, const auto& y) { return running(x) == running(y); }) &&
@@ -50,15 +53,16 @@ bool same_generates(const GeneratesState& a, const GeneratesState& b) {
 bool same_slots(const std::vector<Session>& a, const std::vector<Session>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Session& x, const Session& y) {
     return x.handle == y.handle && x.generation == y.generation &&
-           (x.handle == 0 || (x.capacity == y.capacity && x.generating == y.generating && x.masked == y.masked &&
-                              (!x.masked || x.mask == y.mask)));
+           (x.handle == 0 || (x.capacity == y.capacity && x.generating == y.generating &&
+                              x.masked == y.masked && (!x.masked || x.mask == y.mask)));
   });
 }
 
 std::string life_difference(const ActorLife& a, const ActorLife& b) {
   if (a.handlers_run != b.handlers_run) return "handlers run";
   if (a.started != b.started) return "whether it has started";
-  if (a.tokens_appended != b.tokens_appended || a.tokens_generated != b.tokens_generated) return "token counts";
+  if (a.tokens_appended != b.tokens_appended || a.tokens_generated != b.tokens_generated)
+    return "token counts";
   if (a.last_error != b.last_error) return "last error";
   if (a.draws.seed != b.draws.seed || a.draws.random_words != b.draws.random_words) return "random numbers";
   const auto same_mail = [](const Message& x, const Message& y) {
@@ -68,7 +72,8 @@ std::string life_difference(const ActorLife& a, const ActorLife& b) {
     return "mailbox";
   }
   const auto same_timer = [](const FrozenTimer& x, const FrozenTimer& y) { return x.tag == y.tag; };
-  if (!std::equal(a.timers.begin(), a.timers.end(), b.timers.begin(), b.timers.end(), same_timer)) return "timers";
+  if (!std::equal(a.timers.begin(), a.timers.end(), b.timers.begin(), b.timers.end(), same_timer))
+    return "timers";
   if (!same_generates(a.generates, b.generates)) return "generates";
   const auto same_fork = [](const ForkNotice& x, const ForkNotice& y) {
     return x.tag == y.tag && x.child == y.child;
@@ -103,7 +108,8 @@ Result<std::string> first_difference(const FrozenActor& a, const FrozenActor& b)
   if (a.setup.config != b.setup.config) return std::string("configuration");
   if (std::string life = life_difference(a.life, b.life); !life.empty()) return life;
   if (a.globals != b.globals) {
-    const auto at = std::mismatch(a.globals.begin(), a.globals.end(), b.globals.begin(), b.globals.end()).first;
+    const auto at =
+        std::mismatch(a.globals.begin(), a.globals.end(), b.globals.begin(), b.globals.end()).first;
     return "global " + std::to_string(at - a.globals.begin());
   }
   DW_ASSIGN_OR_RETURN(std::string memory, memory_difference(a, b));

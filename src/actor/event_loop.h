@@ -149,8 +149,7 @@ class EventLoop {
   std::unique_ptr<wasm::Instance> instance_;
   bool started_ = false;
   bool command_ = false;  // has `_start` (in on_start_) and no handlers
-  int on_start_ = -1, on_message_ = -1, on_token_ = -1, on_done_ = -1, on_timer_ = -1,
-      on_fork_ = -1;
+  int on_start_ = -1, on_message_ = -1, on_token_ = -1, on_done_ = -1, on_timer_ = -1, on_fork_ = -1;
   uint64_t epoch_ = 1;
   uint64_t sequence_ = 0;
   uint64_t handlers_run_ = 0;

@@ -80,8 +80,8 @@ void EventLoop::run_state_requests() {
       continue;
     }
     Result<std::shared_ptr<FrozenActor>> frozen = freeze();
-    const Status kept = frozen.is_ok() ? context_.options.checkpoint(request.name, std::move(*frozen))
-                                       : frozen.status();
+    const Status kept =
+        frozen.is_ok() ? context_.options.checkpoint(request.name, std::move(*frozen)) : frozen.status();
     if (!kept.is_ok() && context_.options.log) {
       context_.options.log(context_.id, kWarningLevel, "checkpoint: " + kept.message());
     }

@@ -39,7 +39,8 @@ void EventLoop::abandon() {
 
 Status EventLoop::instantiate(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module) {
   module_ = std::move(module);
-  DW_ASSIGN_OR_RETURN(instance_, runtime.instantiate(module_, host_imports(), instance_options_of(&context_)));
+  DW_ASSIGN_OR_RETURN(instance_,
+                      runtime.instantiate(module_, host_imports(), instance_options_of(&context_)));
   return open();
 }
 

@@ -8,8 +8,6 @@
 namespace driftwood::actor {
 namespace {
 
-constexpr char kAbi[] = "1";
-
 ActorSetup setup_of(const ActorOptions& options) {
   ActorSetup setup{options.limits, options.config, options.wasi.args, options.wasi.env, {}};
   for (const wasm::WasiOptions::Folder& folder : options.wasi.folders) {
@@ -65,7 +63,7 @@ Result<std::shared_ptr<FrozenActor>> EventLoop::freeze() {
   auto frozen = std::make_shared<FrozenActor>();
   frozen->name = context_.name;
   frozen->identity.module_hash = module_->report().hash_hex;
-  frozen->identity.abi = kAbi;
+  frozen->identity.abi = std::string(kAbiText);
   frozen->setup = setup_of(context_.options);
   frozen->module = module_;
   frozen->parent = parent_;
@@ -107,7 +105,8 @@ Result<std::shared_ptr<EventLoop>> EventLoop::fork(wasm::Runtime& runtime, const
   DW_ASSIGN_OR_RETURN(const wasm::FrozenMemory memory, instance_->fork_memory());
   DW_ASSIGN_OR_RETURN(const std::vector<wasm::GlobalValue> globals, instance_->globals());
   ActorOptions options = context_.options;
-  options.hold_at = {hold_tokens_.load(std::memory_order_relaxed), hold_handlers_.load(std::memory_order_relaxed)};
+  options.hold_at = {hold_tokens_.load(std::memory_order_relaxed),
+                     hold_handlers_.load(std::memory_order_relaxed)};
   std::shared_ptr<EventLoop> child(
       new EventLoop(as.id, as.name, std::move(options), context_.engine, context_.device, host_));
   ActorLife life = this->life();
@@ -125,7 +124,8 @@ Result<std::shared_ptr<EventLoop>> EventLoop::fork(wasm::Runtime& runtime, const
   }
   Status made = child->fork_sessions(*this, as.stream);
   if (made.is_ok()) {
-    auto instance = runtime.restore(module_, host_imports(), instance_options_of(&child->context_), memory, globals);
+    auto instance =
+        runtime.restore(module_, host_imports(), instance_options_of(&child->context_), memory, globals);
     made = instance.is_ok() ? Status::ok() : instance.status();
     if (made.is_ok()) child->instance_ = std::move(*instance);
   }

@@ -1,110 +1,13 @@
-// An actor frozen at any of its rest points and thawed elsewhere goes on as the one that never stopped, and every part of
-// the frozen state matters.
+// An actor frozen at any of its rest points and thawed elsewhere goes on as the one that never stopped, and
+// every part of the frozen state matters.
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "actor/actors_for_test.h"
-#include "actor/frozen_actor.h"
+#include "actor/scenario_for_test.h"
 
 namespace driftwood::actor {
 namespace {
-
-// A message from outside arrives when the actor has run so many handlers.
-struct Arrival {
-  uint64_t handlers = 0;
-  const char* text;
-};
-constexpr Arrival kScript[] = {{4, "hello"}, {9, "fail"}, {17, "open"}, {30, "cancel"}};
-
-// One engine and one system: a place where an actor can live.
-class Place {
- public:
-  Place() : opened_(open_tiny()) {
-    if (opened_.engine == nullptr) return;
-    system_ = ActorSystem::create(shared_runtime(), opened_.engine.get(), &shared_device(), {});
-  }
-  bool ready() const { return system_ != nullptr; }
-  ActorSystem& system() { return *system_; }
-  engine::Engine& engine() { return *opened_.engine; }
-
-  ActorId spawn(Outbox& outbox) {
-    ActorOptions options = options_with(outbox, "some configuration");
-    options.seed = 5;
-    options.hold_at.handlers_run = 0;
-    const auto id = system_->spawn("self", guest("test_everything"), options);
-    EXPECT_TRUE(id.is_ok()) << id.status().message();
-    return *id;
-  }
-  // Lets it run to that many handlers, or to its end, with the script's messages on the way.
-  void run_to(ActorId id, uint64_t handlers) {
-    for (const Arrival& arrival : kScript) {
-      if (arrival.handlers < status(id).handlers_run || arrival.handlers >= handlers) continue;
-      hold_at(id, arrival.handlers);
-      if (status(id).handlers_run != arrival.handlers) break;
-      static_cast<void>(system_->send(id, bytes_of(arrival.text)));
-    }
-    hold_at(id, handlers);
-  }
-  ActorStatus status(ActorId id) {
-    const auto status = system_->status(id);
-    EXPECT_TRUE(status.is_ok());
-    return *status;
-  }
-  void stop(ActorId id) { EXPECT_TRUE(system_->stop(id).is_ok()); }
-
- private:
-  void hold_at(ActorId id, uint64_t handlers) {
-    HoldPoint point;
-    point.handlers_run = handlers;
-    // It may have ended, where a part of its state was taken away.
-    if (system_->hold_at(id, point).is_ok()) static_cast<void>(system_->wait_idle(id, kPatience));
-  }
-  OpenedModel opened_;
-  std::unique_ptr<ActorSystem> system_;
-};
-
-constexpr uint64_t kToTheEnd = 1000;
-
-struct WholeRun {
-  std::string text;
-  uint64_t handlers = 0;
-};
-
-WholeRun run_whole(Place& place) {
-  Outbox outbox;
-  const ActorId id = place.spawn(outbox);
-  place.run_to(id, kToTheEnd);
-  WholeRun whole{outbox.text(), place.status(id).handlers_run};
-  place.stop(id);
-  return whole;
-}
-
-#define DW_NEEDS(place) \
-  if (!(place).ready()) GTEST_SKIP() << "no fixture models: DRIFTWOOD_FIXTURE_MODELS is not set"
-
-// Runs to `handlers`, then freezes; the text so far goes to *text.
-std::shared_ptr<FrozenActor> frozen_at(Place& place, uint64_t handlers, std::string* text) {
-  Outbox outbox;
-  const ActorId id = place.spawn(outbox);
-  place.run_to(id, handlers);
-  auto frozen = place.system().freeze(id);
-  EXPECT_TRUE(frozen.is_ok()) << frozen.status().message();
-  *text = outbox.text();
-  place.stop(id);
-  return frozen.is_ok() ? *frozen : nullptr;
-}
-
-std::string rest_of(Place& place, const FrozenActor& frozen) {
-  Outbox outbox;
-  ActorOptions options = options_with(outbox);
-  options.hold_at.handlers_run = frozen.life.handlers_run;
-  const auto id = place.system().thaw("self", frozen, nullptr, options);
-  if (!id.is_ok()) return "refused: " + id.status().message();
-  place.run_to(*id, kToTheEnd);
-  place.stop(*id);
-  return outbox.text();
-}
 
 TEST(Freeze, ThawedAtEveryRestPointItGoesOnAsIfItHadNeverStopped) {
   Place here;
@@ -162,11 +65,13 @@ TEST(Freeze, EveryPartOfTheStateMatters) {
       {"configuration", 0, [](FrozenActor& f) { f.setup.config.clear(); }},
       {"whether it has started", 12, [](FrozenActor& f) { f.life.started = false; }},
       {"token ids", 12, [](FrozenActor& f) { f.sessions.at(1).tokens.back() ^= 1; }},
-      {"KV", 12, [](FrozenActor& f) {
+      {"KV", 12,
+       [](FrozenActor& f) {
          static const std::vector<uint8_t> zeros(static_cast<size_t>(f.sessions.at(0).block_bytes));
          f.sessions.at(0).kv_blocks.at(0) = zeros;
        }},
-      {"logits or pending tokens", 12, [](FrozenActor& f) {
+      {"logits or pending tokens", 12,
+       [](FrozenActor& f) {
          for (engine::FrozenSession& s : f.sessions) {
            s.has_logits = false;
            s.logits = {};
@@ -176,14 +81,17 @@ TEST(Freeze, EveryPartOfTheStateMatters) {
       {"sampler seed", 12, [](FrozenActor& f) { f.sessions.at(1).sampling.seed = 1; }},
       {"sampler temperature", 12, [](FrozenActor& f) { f.sessions.at(1).sampling.temperature = 0; }},
       {"sampler penalties", 12, [](FrozenActor& f) { f.sessions.at(0).sampling.repetition_penalty = 2; }},
-      {"session limit", 12, [](FrozenActor& f) { f.sessions.at(0).max_tokens = f.life.slots.at(0).capacity = 10; }},
-      {"generates", 12, [](FrozenActor& f) {
+      {"session limit", 12,
+       [](FrozenActor& f) { f.sessions.at(0).max_tokens = f.life.slots.at(0).capacity = 10; }},
+      {"generates", 12,
+       [](FrozenActor& f) {
          f.life.generates.running.clear();
          for (Session& s : f.life.slots) s.generating = false;
        }},
       {"tokens a generate has left", 12, [](FrozenActor& f) { f.life.generates.running.at(1).produced = 0; }},
       {"whose turn it is", 12, [](FrozenActor& f) { f.life.generates.turn += 1; }},
-      {"closed handles", 12, [](FrozenActor& f) {
+      {"closed handles", 12,
+       [](FrozenActor& f) {
          f.life.slots.resize(f.life.slots.size() + 1);  // as if a slot had never been used
          std::swap(f.life.slots.back().generation, f.life.slots.at(0).generation);
        }},
@@ -263,10 +171,15 @@ TEST(Freeze, WhatDoesNotFitIsRefusedByName) {
   const auto holds = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   };
-  EXPECT_TRUE(holds(refusal([](auto& f, auto&) { f.identity.module_hash = "x"; }), "its module has the hash x"));
-  EXPECT_TRUE(holds(refusal([](auto& f, auto&) { f.identity.model.model_fingerprint = "x"; }), "model fingerprint"));
-  EXPECT_TRUE(holds(refusal([](auto& f, auto&) { f.identity.model.numerics_id = "other-1"; }), "numerics id"));
-  EXPECT_TRUE(holds(refusal([](auto& f, auto&) { f.sessions.at(0).identity.kv_format = "kv-x"; }), "KV format"));
+  EXPECT_TRUE(
+      holds(refusal([](auto& f, auto&) { f.identity.module_hash = "x"; }), "its module has the hash x"));
+  EXPECT_TRUE(holds(refusal([](auto& f, auto&) { f.identity.abi = "9"; }), "guest ABI '9'"));
+  EXPECT_TRUE(
+      holds(refusal([](auto& f, auto&) { f.identity.model.model_fingerprint = "x"; }), "model fingerprint"));
+  EXPECT_TRUE(
+      holds(refusal([](auto& f, auto&) { f.identity.model.numerics_id = "other-1"; }), "numerics id"));
+  EXPECT_TRUE(
+      holds(refusal([](auto& f, auto&) { f.sessions.at(0).identity.kv_format = "kv-x"; }), "KV format"));
   EXPECT_TRUE(holds(refusal([](auto&, auto& o) { o.limits.max_sessions = 1; }), "3 sessions"));
   EXPECT_TRUE(holds(refusal([](auto&, auto& o) { o.limits.max_memory_bytes = 65536; }), "memory"));
   EXPECT_TRUE(holds(refusal([](auto& f, auto&) { f.setup.folders.push_back({"/data", false}); }), "'/data'"));

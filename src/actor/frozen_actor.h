@@ -1,8 +1,8 @@
 // FrozenActor: an actor at a rest point as a value: everything it needs to go on, here or elsewhere.
 //
-// ActorSystem::freeze makes it, ActorSystem::thaw goes on from it; actor_sections.h turns it into the sections
-// of a snapshot and back. Two actors thawed from one value do the same, bit for bit, until their inputs
-// differ.
+// ActorSystem::freeze makes it, ActorSystem::thaw goes on from it; actor_sections.h turns it into the
+// sections of a snapshot and back. Two actors thawed from one value do the same, bit for bit, until their
+// inputs differ.
 //
 // Parts: the guest (module, globals, memory), its sessions as the engine freezes them, and its life: what the
 // event loop and the host calls keep. Identity is what must be equal where it goes on.
@@ -73,6 +73,9 @@ struct ActorSetup {
   std::vector<FolderGrant> folders;
 };
 
+// The guest ABI that this program speaks, as identities tell it.
+inline constexpr char kAbiText[] = "1";
+
 // Values that must be equal for the actor to go on with the same bits; all but the module's are empty where
 // it ran without a model.
 struct ActorIdentity {
@@ -93,7 +96,7 @@ struct FrozenActor {
 
   // Where it comes from: the snapshot it was thawed from, and what is known of bytes that came from there.
   std::string parent;
-  std::vector<std::vector<snapshot::Digest>> kv_digests;  // of the sessions' kv_files, or empty
+  std::vector<std::vector<snapshot::Digest>> kv_digests;               // of the sessions' kv_files, or empty
   std::shared_ptr<const std::vector<snapshot::Digest>> image_digests;  // of the image's 64 KiB pages, or null
 };
 

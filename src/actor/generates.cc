@@ -33,8 +33,8 @@ Generate* Generates::current() {
 void Generates::advance() { ++state_.turn; }
 
 void Generates::end(int64_t tag, DoneReason reason, std::string message) {
-  const auto it =
-      std::find_if(state_.running.begin(), state_.running.end(), [&](const Generate& g) { return g.tag == tag; });
+  const auto it = std::find_if(state_.running.begin(), state_.running.end(),
+                               [&](const Generate& g) { return g.tag == tag; });
   DW_CHECK(it != state_.running.end(), "a generate ends once");
   state_.ended.push_back({it->tag, it->session, reason, it->produced, std::move(message)});
   if (static_cast<size_t>(it - state_.running.begin()) < state_.turn) --state_.turn;

@@ -21,8 +21,9 @@ std::vector<wasm::ValueType> value_types(std::string_view parameters) {
 
 std::vector<HostCall> collect() {
   std::vector<HostCall> all;
-  for (const std::span<const HostCall> group : {info_calls(), text_calls(), session_calls(), generate_calls(),
-                                                message_calls(), tensor_calls(), timer_calls(), state_calls()}) {
+  for (const std::span<const HostCall> group :
+       {info_calls(), text_calls(), session_calls(), generate_calls(), message_calls(), tensor_calls(),
+        timer_calls(), state_calls()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

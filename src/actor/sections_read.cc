@@ -25,11 +25,12 @@ Status bad(const StoredSection& section, const std::string& what) {
 
 // A tensor of that type and of `columns` values a row (1: one dimension); null with *status set.
 template <typename T>
-Result<std::vector<T>> values_of(const StoredSection& section, const char* name, DType dtype, int64_t columns) {
+Result<std::vector<T>> values_of(const StoredSection& section, const char* name, DType dtype,
+                                 int64_t columns) {
   const StoredTensor* tensor = section.find(name);
   if (tensor == nullptr) return bad(section, "tensor '" + std::string(name) + "' is missing");
-  const bool shaped = columns == 1 ? tensor->shape.size() == 1
-                                   : tensor->shape.size() == 2 && tensor->shape[1] == columns;
+  const bool shaped =
+      columns == 1 ? tensor->shape.size() == 1 : tensor->shape.size() == 2 && tensor->shape[1] == columns;
   if (tensor->dtype != dtype || !shaped || tensor->piece_bytes != 0) {
     return bad(section, "tensor '" + std::string(name) + "' has another type or shape than it should");
   }
@@ -183,7 +184,8 @@ Status read_actor_section(const StoredSection& section, FrozenActor* frozen) {
 }
 
 Status read_mailbox(const StoredSection& section, ActorLife* life) {
-  DW_ASSIGN_OR_RETURN(const std::vector<uint64_t> table, values_of<uint64_t>(section, "table", DType::kU64, 4));
+  DW_ASSIGN_OR_RETURN(const std::vector<uint64_t> table,
+                      values_of<uint64_t>(section, "table", DType::kU64, 4));
   std::vector<uint8_t> bytes;
   if (section.find("bytes") != nullptr) {
     DW_ASSIGN_OR_RETURN(bytes, values_of<uint8_t>(section, "bytes", DType::kU8, 1));
@@ -191,7 +193,8 @@ Status read_mailbox(const StoredSection& section, ActorLife* life) {
   size_t at = 0;
   for (size_t i = 0; i + 3 < table.size(); i += 4) {
     const uint64_t length = table[i + 3];
-    if (length > bytes.size() - at) return bad(section, "message " + std::to_string(i / 4) + " ends past the bytes");
+    if (length > bytes.size() - at)
+      return bad(section, "message " + std::to_string(i / 4) + " ends past the bytes");
     const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
     life->mailbox.push_back(
         {table[i], table[i + 1], table[i + 2], {begin, begin + static_cast<std::ptrdiff_t>(length)}});
@@ -203,7 +206,8 @@ Status read_mailbox(const StoredSection& section, ActorLife* life) {
 Status read_globals(const StoredSection& section, FrozenActor* frozen) {
   DW_ASSIGN_OR_RETURN(const std::vector<uint64_t> v, values_of<uint64_t>(section, "values", DType::kU64, 4));
   for (size_t i = 0; i + 3 < v.size(); i += 4) {
-    if (v[i] > std::numeric_limits<uint32_t>::max() || v[i + 1] > static_cast<uint64_t>(wasm::GlobalType::kV128)) {
+    if (v[i] > std::numeric_limits<uint32_t>::max() ||
+        v[i + 1] > static_cast<uint64_t>(wasm::GlobalType::kV128)) {
       return bad(section, "global " + std::to_string(i / 4) + " has no such index or type");
     }
     frozen->globals.push_back(
@@ -222,14 +226,17 @@ Status read_memory(const std::shared_ptr<const StoredSnapshot>& stored, const St
   const StoredTensor* pages = section.find("pages");
   if (pages == nullptr || pages->dtype != DType::kU8 || pages->shape.size() != 1 ||
       pages->piece_bytes != kMemoryPieceBytes ||
-      static_cast<uint64_t>(pages->shape[0]) != image.memory_bytes || image.memory_bytes % kMemoryPieceBytes != 0) {
-    return bad(section, "tensor 'pages' is not the memory of " + std::to_string(image.memory_bytes) + " bytes");
+      static_cast<uint64_t>(pages->shape[0]) != image.memory_bytes ||
+      image.memory_bytes % kMemoryPieceBytes != 0) {
+    return bad(section,
+               "tensor 'pages' is not the memory of " + std::to_string(image.memory_bytes) + " bytes");
   }
   const auto pieces = stored->pieces(*pages);
   image.pieces.assign(pieces.begin(), pieces.end());
   image.owner = stored;
   const auto digests = stored->digests(*pages);
-  frozen->image_digests = std::make_shared<const std::vector<snapshot::Digest>>(digests.begin(), digests.end());
+  frozen->image_digests =
+      std::make_shared<const std::vector<snapshot::Digest>>(digests.begin(), digests.end());
   return Status::ok();
 }
 
@@ -250,7 +257,8 @@ void read_sampling(AttributeReader* in, sampler::SamplerParams* p) {
     const std::vector<std::string> parts = split(item, ',');
     int64_t id = 0;
     float value = 0;
-    if (parts.size() != 2 || !parse_i64(parts[0], &id) || id < 0 || id > kMostInt || !parse_f32(parts[1], &value)) {
+    if (parts.size() != 2 || !parse_i64(parts[0], &id) || id < 0 || id > kMostInt ||
+        !parse_f32(parts[1], &value)) {
       return in->fail("logit_bias", "'" + item + "' is no bias");
     }
     p->logit_bias.emplace_back(static_cast<int32_t>(id), value);
@@ -313,8 +321,10 @@ Status read_session(const std::shared_ptr<const StoredSnapshot>& stored, const S
   in.text("rope", &session.identity.rope);
   in.i64("block_bytes", &session.block_bytes, 1, kMost);
   read_sampling(&in, &session.sampling);
-  const int32_t expected = static_cast<int32_t>(slot.generation << Sessions::kSlotBits) | static_cast<int32_t>(index + 1);
-  if (in.status().is_ok() && slot.handle != expected) in.fail("handle", "it is not the slot's and generation's");
+  const int32_t expected =
+      static_cast<int32_t>(slot.generation << Sessions::kSlotBits) | static_cast<int32_t>(index + 1);
+  if (in.status().is_ok() && slot.handle != expected)
+    in.fail("handle", "it is not the slot's and generation's");
   DW_RETURN_IF_ERROR(in.status());
   if (section.find("tokens") != nullptr) {
     DW_ASSIGN_OR_RETURN(session.tokens, values_of<int32_t>(section, "tokens", DType::kI32, 1));
@@ -336,9 +346,8 @@ Status check_generates(const ActorLife& life) {
   size_t generating = 0;
   for (const Session& slot : life.slots) generating += slot.handle != 0 && slot.generating;
   for (const Generate& g : life.generates.running) {
-    const bool found = std::any_of(life.slots.begin(), life.slots.end(), [&](const Session& s) {
-      return s.handle == g.session && s.generating;
-    });
+    const bool found = std::any_of(life.slots.begin(), life.slots.end(),
+                                   [&](const Session& s) { return s.handle == g.session && s.generating; });
     if (!found) {
       return invalid_argument("section 'actor': generate " + std::to_string(g.tag) + " has no session");
     }

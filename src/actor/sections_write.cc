@@ -40,7 +40,8 @@ std::vector<uint8_t> bytes_of(const std::vector<T>& values) {
 
 std::string joined(const std::vector<std::string>& items) {
   std::vector<std::string> escaped;
-  for (const std::string& item : items) escaped.push_back(std::string("=").append(escape(item)));  // an empty item stays one
+  for (const std::string& item : items)
+    escaped.push_back(std::string("=").append(escape(item)));  // an empty item stays one
   return join(escaped);
 }
 
@@ -102,8 +103,8 @@ void add_sampling(const sampler::SamplerParams& p, std::map<std::string, std::st
 }  // namespace
 
 std::span<const LimitField> limit_fields() {
-#define DW_LIMIT(field)                                                              \
-  {#field, [](const ActorLimits& l) { return static_cast<int64_t>(l.field); },       \
+#define DW_LIMIT(field)                                                        \
+  {#field, [](const ActorLimits& l) { return static_cast<int64_t>(l.field); }, \
    [](ActorLimits* l, int64_t v) { l->field = static_cast<decltype(l->field)>(v); }}
   static const LimitField fields[] = {
       DW_LIMIT(max_memory_bytes),
@@ -199,7 +200,8 @@ void DescribedActor::add_mailbox(const FrozenActor& frozen) {
   section.name = names::kMailbox;
   section.kind = "mailbox";
   section.tensors.push_back(tensor("table", DType::kU64, {count, 4},
-                                   "[message](sender, its epoch, its sequence, length)", keep(bytes_of(table))));
+                                   "[message](sender, its epoch, its sequence, length)",
+                                   keep(bytes_of(table))));
   if (size > 0) {
     section.tensors.push_back(tensor("bytes", DType::kU8, {size}, "[byte]", keep(std::move(bytes))));
   }
@@ -234,8 +236,8 @@ void DescribedActor::add_globals(const FrozenActor& frozen) {
   contents_.sections.push_back(std::move(section));
 }
 
-// The memory whole: its image mapped once more, the patches laid over it. Pieces without a patch keep the digest
-// that the image has for them.
+// The memory whole: its image mapped once more, the patches laid over it. Pieces without a patch keep the
+// digest that the image has for them.
 Status DescribedActor::add_memory(const FrozenActor& frozen) {
   const wasm::FrozenMemory& memory = frozen.memory;
   const uint64_t bytes = memory.image.memory_bytes;
@@ -262,8 +264,8 @@ Status DescribedActor::add_memory(const FrozenActor& frozen) {
     const uint64_t last = (patch.offset + patch.bytes.size() - 1) / kMemoryPieceBytes;
     for (uint64_t i = patch.offset / kMemoryPieceBytes; i <= last; ++i) known[i] = Digest{};
   }
-  SectionTensor pages = tensor("pages", DType::kU8, {static_cast<int64_t>(bytes)}, "[byte]",
-                               ByteSpan(view->base(), bytes));
+  SectionTensor pages =
+      tensor("pages", DType::kU8, {static_cast<int64_t>(bytes)}, "[byte]", ByteSpan(view->base(), bytes));
   pages.piece_bytes = kMemoryPieceBytes;
   pages.known = std::move(known);
   section.tensors.push_back(std::move(pages));
@@ -305,12 +307,14 @@ Status DescribedActor::add_session(const FrozenActor& frozen, size_t slot_index,
         tensor("tokens", DType::kI32, {count}, "[token]", keep(bytes_of(session.tokens))));
   }
   if (session.has_logits) {
-    section.tensors.push_back(tensor("logits", DType::kF32, {static_cast<int64_t>(session.logits.size())},
-                                     "[vocabulary]", {reinterpret_cast<const uint8_t*>(session.logits.data()), session.logits.size() * sizeof(float)}));
+    section.tensors.push_back(tensor(
+        "logits", DType::kF32, {static_cast<int64_t>(session.logits.size())}, "[vocabulary]",
+        {reinterpret_cast<const uint8_t*>(session.logits.data()), session.logits.size() * sizeof(float)}));
   }
   if (slot.masked) {
     section.tensors.push_back(tensor("mask", DType::kU64, {static_cast<int64_t>(slot.mask.size())},
-                                     "[word] bit i of word i / 64 allows token i", keep(bytes_of(slot.mask))));
+                                     "[word] bit i of word i / 64 allows token i",
+                                     keep(bytes_of(slot.mask))));
   }
   DW_RETURN_IF_ERROR(add_kv(frozen, session_index, known, &section));
   contents_.sections.push_back(std::move(section));

@@ -45,10 +45,11 @@ Result<std::vector<wasm::WasiOptions::Folder>> grant_folders(
     const std::vector<FolderGrant>& wanted, const std::vector<wasm::WasiOptions::Folder>& offered) {
   std::vector<wasm::WasiOptions::Folder> folders;
   for (const FolderGrant& grant : wanted) {
-    const auto found = std::find_if(offered.begin(), offered.end(),
-                                    [&](const auto& folder) { return folder.guest_path == grant.guest_path; });
-    const std::string what = std::string(grant.writable ? "the writable" : "the") + " folder '" +
-                             grant.guest_path + "'";
+    const auto found = std::find_if(offered.begin(), offered.end(), [&](const auto& folder) {
+      return folder.guest_path == grant.guest_path;
+    });
+    const std::string what =
+        std::string(grant.writable ? "the writable" : "the") + " folder '" + grant.guest_path + "'";
     if (found == offered.end()) {
       return failed_precondition("it was granted " + what + ": grant it again (--dir GUEST=HOST)");
     }
@@ -62,6 +63,10 @@ Result<std::vector<wasm::WasiOptions::Folder>> grant_folders(
 }
 
 Status check_module(const FrozenActor& frozen, const wasm::Module& module) {
+  if (frozen.identity.abi != kAbiText) {
+    return failed_precondition("it was made under guest ABI '" + frozen.identity.abi + "', here is '" +
+                               kAbiText + "'");
+  }
   if (frozen.identity.module_hash == module.report().hash_hex) return Status::ok();
   return failed_precondition("its module has the hash " + frozen.identity.module_hash + ", module '" +
                              module.name() + "' has " + module.report().hash_hex);
@@ -122,8 +127,9 @@ Status EventLoop::thaw_sessions(const FrozenActor& frozen) {
   return failed;
 }
 
-Result<std::shared_ptr<EventLoop>> EventLoop::thaw(wasm::Runtime& runtime, std::shared_ptr<wasm::Module> module,
-                                                   ActorId id, std::string name, const FrozenActor& frozen,
+Result<std::shared_ptr<EventLoop>> EventLoop::thaw(wasm::Runtime& runtime,
+                                                   std::shared_ptr<wasm::Module> module, ActorId id,
+                                                   std::string name, const FrozenActor& frozen,
                                                    ActorOptions options, engine::Engine* engine,
                                                    device::Device* device, LoopHost* host) {
   if (module == nullptr) module = frozen.module;
@@ -149,8 +155,8 @@ Result<std::shared_ptr<EventLoop>> EventLoop::thaw(wasm::Runtime& runtime, std::
   Status made = frozen.sessions.empty() ? Status::ok() : loop->thaw_sessions(frozen);
   if (frozen.sessions.empty()) loop->context_.sessions.adopt(frozen.life.slots);
   if (made.is_ok()) {
-    auto instance = runtime.restore(module, host_imports(), instance_options_of(&loop->context_), frozen.memory,
-                                    frozen.globals);
+    auto instance = runtime.restore(module, host_imports(), instance_options_of(&loop->context_),
+                                    frozen.memory, frozen.globals);
     made = instance.is_ok() ? Status::ok() : instance.status();
     if (made.is_ok()) loop->instance_ = std::move(*instance);
   }

@@ -67,21 +67,16 @@ Result<actor::ActorId> ActorHost::spawn(const std::string& name, std::shared_ptr
   return system_->spawn(name, std::move(module), std::move(options));
 }
 
+Result<actor::ActorId> ActorHost::thaw(const std::string& name, const actor::FrozenActor& frozen,
+                                       std::shared_ptr<wasm::Module> module, actor::ActorOptions options) {
+  if (!options.output) options.output = print_output;
+  if (!options.log) options.log = print_log;
+  return system_->thaw(name, frozen, std::move(module), std::move(options));
+}
+
 Status ActorHost::turn(actor::ActorId id, std::string_view message) {
   DW_RETURN_IF_ERROR(system_->send(id, {reinterpret_cast<const uint8_t*>(message.data()), message.size()}));
   return wait_turn(id);
-}
-
-Status ActorHost::wait_timers(actor::ActorId id) {
-  constexpr std::chrono::milliseconds kLook{20};
-  for (;;) {
-    DW_RETURN_IF_ERROR(wait_turn(id));
-    DW_ASSIGN_OR_RETURN(const actor::ActorStatus status, system_->status(id));
-    if (status.ended() || (status.state == actor::ActorState::kIdle && status.timers == 0))
-      return status.status;
-    const Status ended = system_->wait_exit(id, kLook);
-    if (ended.code() != Code::kDeadlineExceeded) return ended;
-  }
 }
 
 Status ActorHost::wait_turn(actor::ActorId id) { return system_->wait_idle(id, kForever); }

@@ -1,5 +1,5 @@
 // Everything an actor needs around it, composed from flags: Wasm runtime, device, model, engine, actor
-// system. Shared by `run`, `chat` and `proof`.
+// system. Shared by `run`, `chat`, `proof` and `snapshot`.
 #pragma once
 
 #include <memory>
@@ -29,13 +29,13 @@ class ActorHost {
   // Outputs go to standard output and logs to standard error unless `options` has sinks of its own.
   Result<actor::ActorId> spawn(const std::string& name, std::shared_ptr<wasm::Module> module,
                                actor::ActorOptions options);
+  Result<actor::ActorId> thaw(const std::string& name, const actor::FrozenActor& frozen,
+                              std::shared_ptr<wasm::Module> module, actor::ActorOptions options);
 
   // Sends one message and waits until the actor has nothing left to do.
   Status turn(actor::ActorId id, std::string_view message);
   // Waits until it is idle or has ended; an end without a fault is ok.
   Status wait_turn(actor::ActorId id);
-  // Waits until it has ended or has neither work nor timers.
-  Status wait_timers(actor::ActorId id);
 
   actor::ActorSystem& system() { return *system_; }
   wasm::Runtime& runtime() { return *runtime_; }

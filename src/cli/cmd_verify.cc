@@ -47,7 +47,8 @@ void print(const ContinuityFlags& flags, const std::string& numerics_id, size_t 
               static_cast<long long>(figures.comparisons));
   std::printf("  tokens recomputed     %lld\n", static_cast<long long>(figures.tokens_recomputed));
   std::printf("  processes killed      %lld\n", static_cast<long long>(figures.kills));
-  if (!figures.first_difference.empty()) std::printf("  first difference      %s\n", figures.first_difference.c_str());
+  if (!figures.first_difference.empty())
+    std::printf("  first difference      %s\n", figures.first_difference.c_str());
 }
 
 Status verify_continuity_command(const ContinuityFlags& flags) {
@@ -58,13 +59,15 @@ Status verify_continuity_command(const ContinuityFlags& flags) {
   ContinuityFigures figures;
   for (size_t i = 0; i < rounds.size() && figures.first_difference.empty(); ++i) {
     const std::string folder = work + "/round" + std::to_string(i);
-    if (std::filesystem::exists(folder)) return already_exists(folder + " exists: --work needs a fresh folder");
+    if (std::filesystem::exists(folder))
+      return already_exists(folder + " exists: --work needs a fresh folder");
     DW_RETURN_IF_ERROR(run_continuity_round(*host, flags, rounds[i], folder, &figures));
     std::error_code ignored;
     if (flags.work.empty()) std::filesystem::remove_all(folder, ignored);
   }
   print(flags, host->opened().device->info().numerics_id, rounds.size(), figures);
-  if (!figures.first_difference.empty()) return data_loss("continuity is broken: " + figures.first_difference);
+  if (!figures.first_difference.empty())
+    return data_loss("continuity is broken: " + figures.first_difference);
   if (figures.tokens_recomputed != 0) return data_loss("tokens were computed again");
   return Status::ok();
 }
@@ -90,10 +93,13 @@ void add_verify(CLI::App& app, Action* action) {
   CLI::App* verify = app.add_subcommand("verify", "Prove what Driftwood promises, on this machine");
   verify->require_subcommand(1);
   CLI::App* cmd = verify->add_subcommand(
-      "continuity", "An actor forked, killed and restored, or moved goes on bit for bit as one that never stopped");
+      "continuity",
+      "An actor forked, killed and restored, or moved goes on bit for bit as one that never stopped");
   cmd->footer(
-      "At every boundary between two tokens five actors are compared byte for byte: one that never stops, one\n"
-      "started anew, a live fork, one restored in a new process after kill -9, and one moved to another folder,\n"
+      "At every boundary between two tokens five actors are compared byte for byte: one that never stops, "
+      "one\n"
+      "started anew, a live fork, one restored in a new process after kill -9, and one moved to another "
+      "folder,\n"
       "process and instruction set. Exit code 0 only if nothing differs and no token was computed twice.\n"
       "Example: driftwood verify continuity --model smollm2-135m --json");
   auto flags = std::make_shared<ContinuityFlags>();
@@ -105,7 +111,8 @@ void add_verify(CLI::App& app, Action* action) {
   cmd->add_option("--prompt-tokens", flags->prompt_tokens, "Length of the prompt")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  cmd->add_option("--beside", flags->beside, "Other actors in the batches of every second round; 0: no such rounds")
+  cmd->add_option("--beside", flags->beside,
+                  "Other actors in the batches of every second round; 0: no such rounds")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
   cmd->add_option("--sampling", flags->sampling, "greedy, sampled or both")

@@ -20,6 +20,7 @@ void add_tokenize(CLI::App& app, Action* action);
 void add_bench(CLI::App& app, Action* action);
 void add_models(CLI::App& app, Action* action);
 void add_verify(CLI::App& app, Action* action);
+void add_snapshot(CLI::App& app, Action* action);
 void add_completion(CLI::App& app, Action* action);
 
 }  // namespace driftwood::cli

@@ -12,7 +12,6 @@ namespace driftwood::cli {
 namespace {
 
 constexpr int kChildTimeoutMs = 300'000;
-constexpr int kTokensBeside = 4;
 
 // What warm is like at a rest point, and what its next step gives.
 struct Truth {
@@ -42,7 +41,7 @@ class Round {
   Status start();
   Status cross(int boundary);
   Status cross_here(int boundary, const Truth& truth, int64_t expected_rows);
-  Status cross_cold(const Truth& truth, const std::string& place);
+  Status cross_cold_prefill(int boundary, const Truth& truth);
   Status cross_chains(int boundary, const Truth& truth, int64_t expected_rows);
   Status check(const std::string& way, int boundary, const Truth& truth, const actor::FrozenActor& other,
                const std::string& other_next);
@@ -93,16 +92,31 @@ std::string Round::moved_isa(int boundary) const {
     }
     return all;
   }();
-  return usable[static_cast<size_t>(boundary) % usable.size()];
+  // `ref` computes a few tokens a second: alone it takes its turn, beside others every fourth boundary.
+  const std::string& turn = usable[static_cast<size_t>(boundary + 1) % usable.size()];
+  return turn == "ref" && round_.beside > 0 && boundary % 4 != 3 ? usable.back() : turn;
 }
 
 Result<Link> Round::step_process(const std::string& store, const std::string& from, const std::string& to,
                                  const std::string& isa, int threads) {
   DW_ASSIGN_OR_RETURN(const std::string program, os::executable_path());
   const EngineFlags& e = flags_.host.engine;
-  std::vector<std::string> argv = {program, "continuity-step", "--model", e.model, "--kv", e.kv, "--store", store,
-                                   "--to", to, "--prompt-tokens", std::to_string(flags_.prompt_tokens),
-                                   "--beside", std::to_string(round_.beside), "--threads", std::to_string(threads)};
+  std::vector<std::string> argv = {program,
+                                   "continuity-step",
+                                   "--model",
+                                   e.model,
+                                   "--kv",
+                                   e.kv,
+                                   "--store",
+                                   store,
+                                   "--to",
+                                   to,
+                                   "--prompt-tokens",
+                                   std::to_string(flags_.prompt_tokens),
+                                   "--beside",
+                                   std::to_string(round_.beside),
+                                   "--threads",
+                                   std::to_string(threads)};
   if (!from.empty()) argv.insert(argv.end(), {"--from", from});
   if (round_.sampled) argv.emplace_back("--sampled");
   if (e.max_context > 0) argv.insert(argv.end(), {"--max-context", std::to_string(e.max_context)});
@@ -113,13 +127,16 @@ Result<Link> Round::step_process(const std::string& store, const std::string& fr
   const Result<std::string> line = child.read_line(kChildTimeoutMs);
   child.kill_hard();
   ++figures_->kills;
-  if (!line.is_ok()) return line.status().with_context("the process that goes from '" + from + "' to '" + to + "'");
+  if (!line.is_ok())
+    return line.status().with_context("the process that goes from '" + from + "' to '" + to + "'");
   const nlohmann::json said = nlohmann::json::parse(*line, nullptr, false);
-  if (!said.is_object() || !said.contains("hash")) return internal_error("a child process said '" + *line + "'");
+  if (!said.is_object() || !said.contains("hash"))
+    return internal_error("a child process said '" + *line + "'");
   return Link{said["hash"], said["logits"], said["rows"], said["next_rows"]};
 }
 
-Result<std::shared_ptr<actor::FrozenActor>> Round::saved_in(const std::string& path, const std::string& hash) {
+Result<std::shared_ptr<actor::FrozenActor>> Round::saved_in(const std::string& path,
+                                                            const std::string& hash) {
   DW_ASSIGN_OR_RETURN(const auto store, snapshot::Store::open(path, {false, true, 1}));
   DW_ASSIGN_OR_RETURN(const auto stored, store->load(hash));
   return actor::read_actor(stored);
@@ -147,8 +164,9 @@ Status Round::start() {
   DW_ASSIGN_OR_RETURN(warm_, start_continuity_actor(host_, "warm", p, round_.sampled, 0, kHandlersBefore));
   DW_ASSIGN_OR_RETURN(cold_, start_continuity_actor(host_, "cold", p, round_.sampled, 0, kHandlersBefore));
   for (int i = 0; i < round_.beside; ++i) {
-    DW_ASSIGN_OR_RETURN(const actor::ActorId id, start_continuity_actor(host_, "beside" + std::to_string(i), 20,
-                                                                        true, i + 1, kHandlersBefore));
+    DW_ASSIGN_OR_RETURN(const actor::ActorId id,
+                        start_continuity_actor(host_, "beside" + std::to_string(i), kPromptBeside, true,
+                                               i + 1, kHandlersBefore));
     beside_.push_back(id);
   }
   // The chains begin with an actor of their own.
@@ -166,26 +184,29 @@ Status Round::start() {
   return Status::ok();
 }
 
-Status Round::cross_cold(const Truth& truth, const std::string&) {
+Status Round::cross_cold_prefill(int boundary, const Truth& truth) {
   // A session that computes every token in one prefill: ids, KV and logits.
   const engine::FrozenSession& wanted = truth.actor->sessions.at(0);
   DW_ASSIGN_OR_RETURN(const engine::SessionId id, engine().open({wanted.max_tokens, wanted.sampling}));
   Status status = engine().append(id, std::span(wanted.tokens).first(static_cast<size_t>(wanted.computed)));
   if (status.is_ok()) status = engine().step(id);
-  if (status.is_ok()) status = engine().append(id, std::span(wanted.tokens).subspan(static_cast<size_t>(wanted.computed)));
-  Result<engine::FrozenSession> frozen = status.is_ok() ? engine().freeze(id) : Result<engine::FrozenSession>(status);
+  if (status.is_ok())
+    status = engine().append(id, std::span(wanted.tokens).subspan(static_cast<size_t>(wanted.computed)));
+  Result<engine::FrozenSession> frozen =
+      status.is_ok() ? engine().freeze(id) : Result<engine::FrozenSession>(status);
   const Status closed = engine().close(id);
   DW_RETURN_IF_ERROR(frozen.status());
   DW_RETURN_IF_ERROR(closed);
   DW_ASSIGN_OR_RETURN(const NextLogits next, next_logits(engine(), *frozen));
   actor::FrozenActor other = *truth.actor;
   other.sessions.at(0) = *frozen;
-  return check("cold prefill", static_cast<int>(wanted.tokens.size()), truth, other, next.digest);
+  return check("cold prefill", boundary, truth, other, next.digest);
 }
 
 Status Round::cross_here(int boundary, const Truth& truth, int64_t expected_rows) {
-  for (const auto& [way, id] : {std::pair<const char*, actor::ActorId>{"cold", cold_},
-                                std::pair<const char*, actor::ActorId>{"forked", actor::actor_id_of("forked")}}) {
+  for (const auto& [way, id] :
+       {std::pair<const char*, actor::ActorId>{"cold", cold_},
+        std::pair<const char*, actor::ActorId>{"forked", actor::actor_id_of("forked")}}) {
     DW_RETURN_IF_ERROR(run_to_handlers(host_, id, truth.actor->life.handlers_run));
     DW_ASSIGN_OR_RETURN(const auto other, host_.system().freeze(id));
     DW_ASSIGN_OR_RETURN(const NextLogits next, next_logits(engine(), other->sessions.at(0)));
@@ -195,7 +216,7 @@ Status Round::cross_here(int boundary, const Truth& truth, int64_t expected_rows
     figures_->tokens_recomputed += rows - expected_rows;
   }
   DW_RETURN_IF_ERROR(host_.system().stop(actor::actor_id_of("forked")));
-  return cross_cold(truth, "");
+  return Status::ok();
 }
 
 Status Round::cross_chains(int boundary, const Truth& truth, int64_t expected_rows) {
@@ -238,6 +259,7 @@ Status Round::cross(int boundary) {
   DW_ASSIGN_OR_RETURN(const NextLogits next, next_logits(engine(), truth.actor->sessions.at(0)));
   truth.next = next.digest;
   DW_RETURN_IF_ERROR(cross_here(boundary, truth, pending));
+  DW_RETURN_IF_ERROR(cross_cold_prefill(boundary, truth));
   return cross_chains(boundary, truth, pending);
 }
 

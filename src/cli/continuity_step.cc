@@ -16,7 +16,6 @@ namespace driftwood::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{300'000};
-constexpr int kTokensBeside = 4;  // that others generate while this one makes a step
 
 }  // namespace
 
@@ -41,8 +40,8 @@ Result<actor::ActorId> start_continuity_actor(ActorHost& host, const std::string
   DW_ASSIGN_OR_RETURN(const actor::ActorId id, host.spawn(name, module, std::move(options)));
   const std::vector<int32_t> prompt =
       continuity_prompt(host.opened().engine->model().config.vocab_size, prompt_tokens, number);
-  DW_RETURN_IF_ERROR(
-      host.system().send(id, {reinterpret_cast<const uint8_t*>(prompt.data()), prompt.size() * sizeof(int32_t)}));
+  DW_RETURN_IF_ERROR(host.system().send(
+      id, {reinterpret_cast<const uint8_t*>(prompt.data()), prompt.size() * sizeof(int32_t)}));
   DW_RETURN_IF_ERROR(host.system().wait_idle(id, kPatience));
   return id;
 }
@@ -106,7 +105,8 @@ Status run_continuity_step(const ContinuityStepFlags& flags) {
   std::vector<actor::ActorId> beside;
   for (int i = 0; i < flags.beside; ++i) {
     DW_ASSIGN_OR_RETURN(const actor::ActorId id,
-                        start_continuity_actor(*host, "beside" + std::to_string(i), 20, true, i + 1, kHandlersBefore));
+                        start_continuity_actor(*host, "beside" + std::to_string(i), kPromptBeside, true,
+                                               i + 1, kHandlersBefore));
     beside.push_back(id);
   }
   actor::ActorId id = 0;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <new>
 #include <string>
 #include <vector>
@@ -42,14 +43,19 @@ std::vector<std::string> with_environment(const CLI::App& app, int argc, char** 
       args.insert(args.begin() + static_cast<std::ptrdiff_t>(at), flag + "=" + value);
     }
   };
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  for (size_t i = 0; i < args.size(); ++i) {
-    const auto chosen = std::find_if(commands.begin(), commands.end(),
-                                     [&](const CLI::App* c) { return c->get_name() == args[i]; });
-    if (chosen == commands.end()) continue;
-    add(**chosen, i + 1);
-    break;
-  }
+  // The chosen subcommand, and that one's own; the later in the line first, so that places stay right.
+  const std::function<void(const CLI::App&, size_t)> add_for_chosen = [&](const CLI::App& parent,
+                                                                          size_t from) {
+    const auto commands = parent.get_subcommands([](const CLI::App*) { return true; });
+    for (size_t i = from; i < args.size(); ++i) {
+      const auto chosen = std::find_if(commands.begin(), commands.end(),
+                                       [&](const CLI::App* c) { return c->get_name() == args[i]; });
+      if (chosen == commands.end()) continue;
+      add_for_chosen(**chosen, i + 1);
+      return add(**chosen, i + 1);
+    }
+  };
+  add_for_chosen(app, 0);
   add(app, 0);
   std::reverse(args.begin(), args.end());  // as CLI11 takes them
   return args;
@@ -76,6 +82,7 @@ int run(int argc, char** argv) {
   add_bench(app, &action);
   add_models(app, &action);
   add_verify(app, &action);
+  add_snapshot(app, &action);
   add_completion(app, &action);
   try {
     app.parse(with_environment(app, argc, argv));

@@ -1,4 +1,7 @@
 #include <chrono>
+#include <functional>
+#include <future>
+#include <utility>
 
 #include "engine/loaded_model.h"
 
@@ -14,6 +17,21 @@ std::shared_ptr<const T> if_usable(Result<std::shared_ptr<const T>> loaded, Stat
   return nullptr;
 }
 
+// Everything about text. Building a vocabulary takes as long as mapping the weights: the two go side by side.
+struct Text {
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::shared_ptr<const text::ChatTemplate> chat_template;
+  Status tokenizer_status;
+  Status template_status;
+};
+
+Text load_text(const format::Checkpoint& checkpoint) {
+  Text text;
+  text.tokenizer = if_usable(text::Tokenizer::from_checkpoint(checkpoint), &text.tokenizer_status);
+  text.chat_template = if_usable(text::ChatTemplate::from_checkpoint(checkpoint), &text.template_status);
+  return text;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<LoadedModel>> load_model(const std::string& path, const LoadOptions& options) {
@@ -27,6 +45,8 @@ Result<std::shared_ptr<LoadedModel>> load_model(const std::string& path, const L
   std::vector<format::MatrixRequest> matrices;
   std::vector<format::VectorRequest> vectors;
   DW_RETURN_IF_ERROR(model->architecture->requests(checkpoint, model->config, &matrices, &vectors));
+  // Its destructor waits, so that an error below leaves nothing running.
+  std::future<Text> text = std::async(std::launch::async, load_text, std::cref(checkpoint));
   weights::SourceOptions source;
   source.verify_cache = options.verify_cache;
   source.cache_dir = options.cache_dir;
@@ -34,9 +54,12 @@ Result<std::shared_ptr<LoadedModel>> load_model(const std::string& path, const L
   DW_ASSIGN_OR_RETURN(model->weights, weights::open_weights(model->checkpoint, std::move(matrices),
                                                             std::move(vectors), source));
 
-  model->tokenizer = if_usable(text::Tokenizer::from_checkpoint(checkpoint), &model->tokenizer_status);
-  model->chat_template = if_usable(text::ChatTemplate::from_checkpoint(checkpoint), &model->template_status);
   model->fingerprint_hex = checkpoint.fingerprint_hex();
+  Text read = text.get();
+  model->tokenizer = std::move(read.tokenizer);
+  model->chat_template = std::move(read.chat_template);
+  model->tokenizer_status = std::move(read.tokenizer_status);
+  model->template_status = std::move(read.template_status);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   model->load_ms = took.count();
   return model;

@@ -48,8 +48,9 @@ Result<std::string> executable_path() {
   return std::string(path.data(), static_cast<size_t>(length));
 }
 
-Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& argv,
-                                         const std::vector<std::pair<std::string, std::string>>& environment) {
+Result<ChildProcess> ChildProcess::start(
+    const std::vector<std::string>& argv,
+    const std::vector<std::pair<std::string, std::string>>& environment) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_status(errno, "making a pipe for " + argv[0]);
   posix_spawn_file_actions_t actions;
@@ -92,7 +93,8 @@ Result<std::string> ChildProcess::read_line(int timeout_ms) {
     pollfd wanted{output_, POLLIN, 0};
     const int ready = left <= 0 ? 0 : ::poll(&wanted, 1, static_cast<int>(left));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return deadline_exceeded("a child process wrote no line in " + std::to_string(timeout_ms) + " ms");
+    if (ready <= 0)
+      return deadline_exceeded("a child process wrote no line in " + std::to_string(timeout_ms) + " ms");
     std::array<char, 4096> bytes{};
     const ssize_t count = ::read(output_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;

@@ -1,7 +1,8 @@
-// ChildProcess: another process of ours: its standard output is read line by line, and it can be killed at once.
+// ChildProcess: another process of ours: its standard output is read line by line, and it can be killed at
+// once.
 //
-// The child gets this process's environment with changes, an empty standard input, and our standard error. Destroying
-// the object kills a child that still runs. One thread at a time.
+// The child gets this process's environment with changes, an empty standard input, and our standard error.
+// Destroying the object kills a child that still runs. One thread at a time.
 #pragma once
 
 #include <string>

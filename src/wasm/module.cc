@@ -29,7 +29,8 @@ Result<std::shared_ptr<LinkSet>> CompiledModule::bind(std::span<const HostImport
   for (const std::shared_ptr<LinkSet>& links : bindings_) {
     if (links->matches(imports)) return links;
   }
-  DW_ASSIGN_OR_RETURN(std::shared_ptr<LinkSet> links, LinkSet::create(engine_->get(), module_, name_, imports));
+  DW_ASSIGN_OR_RETURN(std::shared_ptr<LinkSet> links,
+                      LinkSet::create(engine_->get(), module_, name_, imports));
   if (bindings_.size() == kMaxBindings) bindings_.erase(bindings_.begin());
   bindings_.push_back(links);
   return links;

@@ -91,9 +91,8 @@ Result<std::shared_ptr<Module>> WasmtimeRuntime::load_binary(std::string name,
     DW_ASSIGN_OR_RETURN(module, compile(name, rewritten.bytes()));
     cache_.save(key, module);
   }
-  return std::shared_ptr<Module>(
-      std::make_shared<CompiledModule>(engine_, std::move(name), module, std::move(report),
-                                       std::vector<uint8_t>(bytes.begin(), bytes.end())));
+  return std::shared_ptr<Module>(std::make_shared<CompiledModule>(
+      engine_, std::move(name), module, std::move(report), std::vector<uint8_t>(bytes.begin(), bytes.end())));
 }
 
 Result<wasmtime_module_t*> WasmtimeRuntime::compile(const std::string& name, std::span<const uint8_t> bytes) {

@@ -99,7 +99,7 @@ class Errors(unittest.TestCase):
                         "--beside", 8, "--out", pathlib.Path(scratch) / "o")
 
     def test_help_everywhere(self):
-        for command in ("run", "chat", "proof", "logits", "tokenize", "bench", "models", "completion"):
+        for command in ("run", "chat", "proof", "logits", "tokenize", "bench", "models", "snapshot", "completion"):
             r = harness.run(command, "--help")
             self.assertIn("xample", r.stdout, command)
 
