@@ -73,33 +73,22 @@ def build_slots():
 
 
 def new_process(options, folder):
-    """Seconds from nothing to the first output of a restored chat, in a process of its own; none without the command."""
+    """From nothing to the first output of a restored chat, in a process of its own."""
     program = os.path.join(options.build, "driftwood")
-    if subprocess.run([program, "snapshot", "restore", "--help"], capture_output=True).returncode != 0:
-        return None
-    store = os.path.join(folder, "cli-store")
-    guest = os.path.join(options.build, "guests", "chat.wasm")
-    first = subprocess.run([program, "run", guest, "--model", options.model, "--message", "Name three colours.",
-                            "--snapshot-every", "on-exit", "--store", store], capture_output=True, text=True)
-    listed = subprocess.run([program, "snapshot", "list", "--store", store, "--json"], capture_output=True, text=True)
-    if first.returncode != 0 or listed.returncode != 0:
-        bench_peers.note("no figure of a new process: " + (first.stderr or listed.stderr).strip()[:200])
-        return None
-    tree = json.loads(listed.stdout)
-    entries = tree if isinstance(tree, list) else tree.get("snapshots", [])
-    names = [name for entry in entries for name in entry.get("names", [])]
-    if not names:
-        return None
+    common = ["--store", os.path.join(folder, "cli-store"), "--model", options.model]
+    chat = os.path.join(options.build, "guests", "chat.wasm")
+    bench_peers.run_checked([program, "snapshot", "save", chat, "--message", "Name three colours.", "--name", "chat",
+                             *common], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     times = []
     for _ in range(5):
         start = time.monotonic()
-        child = subprocess.Popen([program, "snapshot", "restore", names[-1], "--store", store, "--model", options.model,
-                                  "--message", "And a fourth?"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        child.stdout.read(1)
-        times.append((time.monotonic() - start) * 1e3)
-        child.stdout.read()
-        if child.wait() != 0:
-            return None
+        with subprocess.Popen([program, "snapshot", "restore", "chat", "--message", "And a fourth?", *common],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+            first = child.stdout.read(1)
+            times.append((time.monotonic() - start) * 1e3)
+            child.stdout.read()
+        if child.returncode != 0 or not first:
+            bench_peers.fail(f"'driftwood snapshot restore' ended with {child.returncode}")
     times.sort()
     return {"figure": "new_process_first_output", "tokens": 0, "unit": "ms", "median": times[len(times) // 2],
             "low": times[1], "high": times[-2], "n": len(times)}
@@ -169,8 +158,7 @@ def main():
         with_ratio(ours)
         if not options.figure:
             started = new_process(options, folder)
-            if started:
-                ours[(started["figure"], 0)] = started
+            ours[(started["figure"], 0)] = started
         theirs = figures_of([slots, options.model, "2", folder]) if slots else {}
     if options.json:
         print(json.dumps({"load_per_cpu_before": load, "figures": [*ours.values(), *theirs.values()]}, indent=2))

@@ -11,7 +11,7 @@
 
 #include "actor/actor_saver.h"
 #include "actor/actors_for_test.h"
-#include "actor/figures_for_bench.h"
+#include "actor/figures_for_test.h"
 #include "os/atomic_file.h"
 #include "os/temporary_folder.h"
 #include "snapshot/container.h"

@@ -119,8 +119,8 @@ Result<FileCopy> FileCopy::read(const std::string& path) {
   return copy;
 }
 
-Result<std::string> read_text_file(const std::string& path, size_t max_bytes) {
-  DW_ASSIGN_OR_RETURN(const OpenFile file, open_regular(path));
+Result<std::string> read_text_file(const std::string& path, size_t max_bytes, bool follow_link) {
+  DW_ASSIGN_OR_RETURN(const OpenFile file, open_regular(path, follow_link ? 0 : O_NOFOLLOW));
   std::string text;
   if (file.stamp.size_bytes > max_bytes) {
     ::close(file.fd);

@@ -64,6 +64,6 @@ class FileCopy {
 };
 
 // The whole text of a regular file of at most max_bytes, copied (resource_exhausted if it is larger).
-Result<std::string> read_text_file(const std::string& path, size_t max_bytes);
+Result<std::string> read_text_file(const std::string& path, size_t max_bytes, bool follow_link = true);
 
 }  // namespace driftwood::os

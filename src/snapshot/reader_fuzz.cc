@@ -9,13 +9,33 @@
 
 #include "base/check.h"
 #include "snapshot/container.h"
+#include "snapshot/header.h"
+#include "snapshot/header_scan.h"
 #include "snapshot/reader.h"
 
 namespace {
 
 using namespace driftwood::snapshot;
 
+// What the quick reader of headers takes, the general one reads equally (the tables of both are those of the
+// header).
+void compare_readers(ByteSpan file) {
+  const auto decoded = decode_header(file, "fuzz");
+  if (!decoded.is_ok()) return;
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, decoded->data_start - 8);
+  if (!scan_header(text, "fuzz").has_value()) return;
+  DecodedHeader start;
+  start.data_start = decoded->data_start;
+  const auto general = decode_any_spelling(file, "fuzz", std::move(start));
+  DW_CHECK(general.is_ok(), "the general reader refuses what the quick one took");
+  const auto quick_bytes = encode_header(decoded->header, "fuzz");
+  const auto general_bytes = encode_header(general->header, "fuzz");
+  DW_CHECK(quick_bytes.is_ok() && general_bytes.is_ok() && quick_bytes->bytes == general_bytes->bytes,
+           "the readers of headers do not agree");
+}
+
 void read(ByteSpan file) {
+  compare_readers(file);
   const auto snapshot = Snapshot::parse(file, "fuzz");
   if (!snapshot.is_ok()) return;
   for (const StoredSection& section : (*snapshot)->sections()) {

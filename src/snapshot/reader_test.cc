@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "format/safetensors.h"
+#include "snapshot/header_scan.h"
 #include "snapshot/test_snapshots.h"
 
 namespace driftwood::snapshot {
@@ -166,6 +167,45 @@ TEST(Reader, FilesOfAnotherKindAreRefused) {
   EXPECT_EQ(check_all(pattern(100, 5)).code(), Code::kInvalidArgument);
   EXPECT_EQ(Snapshot::open("/no/such/file").status().code(), Code::kNotFound);
   EXPECT_EQ(Snapshot::open("/tmp").status().code(), Code::kInvalidArgument);
+}
+
+std::string_view header_text(const Bytes& file) {
+  return std::string_view(reinterpret_cast<const char*>(file.data()), data_start(file)).substr(8);
+}
+
+void expect_same(const Header& a, const Header& b) {
+  for (const IdentityField& field : identity_fields())
+    EXPECT_EQ(a.identity.*field.value, b.identity.*field.value);
+  EXPECT_EQ(a.origin.parent, b.origin.parent);
+  EXPECT_EQ(a.origin.created_ns, b.origin.created_ns);
+  EXPECT_EQ(a.origin.notes, b.origin.notes);
+  const auto first = encode_header(a, "a");
+  const auto second = encode_header(b, "b");
+  ASSERT_TRUE(first.is_ok() && second.is_ok());
+  EXPECT_EQ(first->bytes, second->bytes);
+}
+
+TEST(Reader, HeadersThatWeWroteAreScannedAndReadAsTheGeneralParserReadsThem) {
+  TestSnapshot plain;
+  plain.contents.origin.notes = {{"a", "line\n\t\"quoted\" \\ / \x01"}, {"b", ""}};
+  for (const Bytes& file : {plain.write(), read_bytes(kGolden)}) {
+    const auto scanned = scan_header(header_text(file), "t");
+    ASSERT_TRUE(scanned.has_value());
+    DecodedHeader start;
+    start.data_start = data_start(file);
+    const auto general = decode_any_spelling(file, "t", std::move(start));
+    ASSERT_TRUE(general.is_ok()) << general.status().message();
+    expect_same(scanned->header, general->header);
+  }
+}
+
+TEST(Reader, OtherSpellingsAreReadByTheGeneralParser) {
+  const Bytes file = TestSnapshot().write();  // a note beyond ASCII
+  EXPECT_FALSE(scan_header(header_text(file), "t").has_value());
+  EXPECT_TRUE(check_all(file).is_ok());
+  const Bytes spaced = edited(file, "\"parent\":\"", "\"parent\": \"");
+  EXPECT_FALSE(scan_header(header_text(spaced), "t").has_value());
+  EXPECT_TRUE(check_all(spaced).is_ok()) << check_all(spaced).message();
 }
 
 struct Edit {

@@ -31,10 +31,11 @@ std::string stamp_text(const os::FileStamp& s) {
   return text + "\n";
 }
 
+// Read, not mapped: taking a mapping away costs more than reading all of these.
 Result<std::string> read_small_file(const std::string& path) {
-  DW_ASSIGN_OR_RETURN(const auto file, os::MappedFile::open(path, {false, false}));
-  if (file->bytes().size() > 4096) return data_loss(path + ": is too large");
-  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  auto text = os::read_text_file(path, 4096, false);
+  if (text.status().code() == Code::kResourceExhausted) return data_loss(path + ": is too large");
+  return text;
 }
 
 Status check_format(const std::string& path) {

@@ -1,5 +1,5 @@
-// What snapshot_actor_bench.cc measures with: medians and spread as lines of JSON, memory and mappings of
-// this process, the page cache.
+// What snapshot_actor_bench.cc and snapshot_cycle_test.cc measure with: medians and spread as lines of JSON,
+// memory, mappings and descriptors of this process, the page cache.
 #pragma once
 
 #include <algorithm>
