@@ -178,6 +178,10 @@ class ActorSystem {
   virtual std::vector<ActorStatus> list() const = 0;              // living actors by id
 };
 
+// Why no actor of this module can be frozen: the module's own reasons, and that a command (_start and no
+// handlers) has no rest point. Empty: it can be.
+std::vector<std::string> freeze_blockers(const wasm::ModuleReport& report);
+
 // The id of any actor of that name; never kOutside.
 ActorId actor_id_of(std::string_view name);
 

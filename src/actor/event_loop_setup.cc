@@ -14,7 +14,20 @@ bool exported(const wasm::ModuleReport& report, std::string_view name) {
   return std::find(report.exports.begin(), report.exports.end(), name) != report.exports.end();
 }
 
+constexpr const char* kHandlers[] = {"dw_on_start", "dw_on_message", "dw_on_token",
+                                     "dw_on_done",  "dw_on_timer",   "dw_on_fork"};
+
 }  // namespace
+
+std::vector<std::string> freeze_blockers(const wasm::ModuleReport& report) {
+  std::vector<std::string> blockers = report.snapshot_blockers;
+  const bool handles = std::any_of(std::begin(kHandlers), std::end(kHandlers),
+                                   [&](const char* handler) { return exported(report, handler); });
+  if (!handles && exported(report, "_start")) {
+    blockers.emplace_back("it is a command (_start, no handlers), which has no rest point before it ends");
+  }
+  return blockers;
+}
 
 Result<std::shared_ptr<EventLoop>> EventLoop::create(wasm::Runtime& runtime,
                                                      std::shared_ptr<wasm::Module> module, ActorId id,
@@ -51,7 +64,7 @@ Status EventLoop::open() {
   hold_tokens_.store(context_.options.hold_at.tokens_generated, std::memory_order_relaxed);
   hold_handlers_.store(context_.options.hold_at.handlers_run, std::memory_order_relaxed);
   if (context_.options.log) {
-    for (const std::string& blocker : report.snapshot_blockers) {
+    for (const std::string& blocker : freeze_blockers(report)) {
       context_.options.log(context_.id, kWarningLevel, "can't be frozen: " + blocker);
     }
   }

@@ -6,6 +6,7 @@
 
 #include "actor/actor_sections.h"
 #include "actor/attributes.h"
+#include "kv/kv_layout.h"
 #include "snapshot/container.h"
 #include "tensor/op_args.h"
 
@@ -18,6 +19,7 @@ using snapshot::StoredTensor;
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int32_t kMostInt = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostVocabulary = int64_t{1} << 23;  // the sampler's limit; which it is, the model tells
 
 Status bad(const StoredSection& section, const std::string& what) {
   return invalid_argument("section '" + section.name + "': " + what);
@@ -296,6 +298,32 @@ Status read_kv(const std::shared_ptr<const StoredSnapshot>& stored, const Stored
   return Status::ok();
 }
 
+// The session agrees with itself and with what the snapshot says of its KV.
+Status check_session(const StoredSection& section, const Session& slot, const engine::FrozenSession& session,
+                     const std::string& geometry) {
+  const auto length = static_cast<int64_t>(session.tokens.size());
+  if (slot.capacity != session.max_tokens) return bad(section, "'capacity' and 'max_tokens' differ");
+  if (length > session.max_tokens || session.computed > length) {
+    return bad(section, "it has " + std::to_string(length) + " tokens, " + std::to_string(session.computed) +
+                            " computed, and room for " + std::to_string(session.max_tokens));
+  }
+  if (static_cast<int64_t>(session.kv_files.size()) != kv::blocks_for(session.computed)) {
+    return bad(section, "it has " + std::to_string(session.kv_files.size()) + " KV blocks for " +
+                            std::to_string(session.computed) + " computed tokens");
+  }
+  DW_RETURN_IF_ERROR(
+      sampler::validate(session.sampling, kMostVocabulary).with_context("section '" + section.name + "'"));
+  const engine::KvShape& shape = session.kv_shape;
+  const auto layout = kv::KvLayout::create(shape.layers, shape.kv_heads, shape.head_dim, shape.dtype);
+  if (!layout.is_ok()) return bad(section, layout.status().message());
+  // Without KV the type of its elements is not told.
+  const bool told = !session.kv_files.empty();
+  if (told && (layout->geometry() != geometry || layout->block_bytes() != session.block_bytes)) {
+    return bad(section, "its KV is '" + layout->geometry() + "', the snapshot's is '" + geometry + "'");
+  }
+  return Status::ok();
+}
+
 Status read_session(const std::shared_ptr<const StoredSnapshot>& stored, const StoredSection& section,
                     FrozenActor* frozen) {
   uint64_t index = 0;
@@ -337,6 +365,7 @@ Status read_session(const std::shared_ptr<const StoredSnapshot>& stored, const S
   }
   frozen->kv_digests.emplace_back();
   DW_RETURN_IF_ERROR(read_kv(stored, section, &session, &frozen->kv_digests.back()));
+  DW_RETURN_IF_ERROR(check_session(section, slot, session, frozen->identity.model.kv_geometry));
   frozen->sessions.push_back(std::move(session));
   return Status::ok();
 }

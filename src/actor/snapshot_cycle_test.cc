@@ -76,14 +76,18 @@ TEST_F(SnapshotCycle, AThousandLeaveNothingBehind) {
   for (int i = 0; i < kCycles; ++i) {
     tell(id, {kWrite, 1 + i % 3});
     id = cycle(id);
-    if (i % 50 == 49) ASSERT_TRUE(store_->gc({}).is_ok());
+    if (i % 50 == 49) {
+      ASSERT_TRUE(store_->gc({}).is_ok());
+    }
     if (i + 1 == kWarmUp) before = Holdings();
   }
   const Holdings after;
   EXPECT_EQ(outbox_.log_text(), "");
   EXPECT_LE(after.mappings, before.mappings + 2);  // malloc's own come and go
   EXPECT_EQ(after.descriptors, before.descriptors);
-  if (kCountsMemory) EXPECT_LE(after.rss_kib, before.rss_kib + 2048);
+  if (kCountsMemory) {
+    EXPECT_LE(after.rss_kib, before.rss_kib + 2048);
+  }
 
   EXPECT_TRUE(system_->stop(id).is_ok());
   saver_.reset();

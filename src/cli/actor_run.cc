@@ -137,9 +137,10 @@ Result<actor::ActorOptions> start_options(const StartFlags& start, const GrantFl
 Result<std::shared_ptr<wasm::Module>> load_to_start(ActorHost& host, const StartFlags& start,
                                                     bool must_freeze, bool quiet) {
   DW_ASSIGN_OR_RETURN(auto module, host.load_file(start.module));
-  if (module->report().snapshot_blockers.empty()) return module;
+  const std::vector<std::string> blockers = actor::freeze_blockers(module->report());
+  if (blockers.empty()) return module;
   std::string reasons;
-  for (const std::string& reason : module->report().snapshot_blockers) {
+  for (const std::string& reason : blockers) {
     reasons += (reasons.empty() ? "" : "; ") + reason;
   }
   if (must_freeze) return failed_precondition(start.module + " cannot be snapshotted: " + reasons);

@@ -98,6 +98,7 @@ void print_description(const Json& all) {
   print_sizes(all["sizes"]);
   if (all.contains("actor")) print_actor(all);
   for (const Json& session : all["sessions"]) print_session(session);
+  for (const Json& problem : all["problems"]) std::printf("damaged: %s\n", printable(plain(problem)).c_str());
 }
 
 // Never fails: without the model there is no text, and the reason is told instead.

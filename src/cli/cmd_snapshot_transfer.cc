@@ -1,6 +1,8 @@
 // Snapshots checked, and as files of their own.
 #include <cstdio>
+#include <filesystem>
 
+#include "actor/actor_sections.h"
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
 #include "cli/snapshot_source.h"
@@ -13,6 +15,7 @@ struct VerifyFlags : SnapshotFlags {
 };
 
 struct TransferFlags : SnapshotFlags {
+  bool force = false;
   std::string which;
   std::string file;
   std::string name;
@@ -48,6 +51,11 @@ Status verify(const VerifyFlags& flags) {
 }
 
 Status export_snapshot(const TransferFlags& flags) {
+  std::error_code ignored;
+  if (!flags.force &&
+      std::filesystem::symlink_status(flags.file, ignored).type() != std::filesystem::file_type::not_found) {
+    return already_exists(flags.file + " is there; --force replaces it");
+  }
   DW_ASSIGN_OR_RETURN(const auto store, open_store(flags.store, StoreUse::kRead));
   DW_ASSIGN_OR_RETURN(const snapshot::WrittenSnapshot written, store->export_file(flags.which, flags.file));
   if (flags.json) {
@@ -61,7 +69,14 @@ Status export_snapshot(const TransferFlags& flags) {
 Status import_snapshot(const TransferFlags& flags) {
   if (!flags.name.empty()) DW_RETURN_IF_ERROR(check_snapshot_name(flags.name, "--name"));
   DW_ASSIGN_OR_RETURN(const auto store, open_store(flags.store, StoreUse::kMake));
-  DW_ASSIGN_OR_RETURN(const snapshot::SaveReport report, store->import_file(flags.file, flags.name));
+  // Bytes first, then what they mean; the name last. What is refused has no name, and gc() removes it.
+  DW_ASSIGN_OR_RETURN(const snapshot::SaveReport report, store->import_file(flags.file, ""));
+  DW_ASSIGN_OR_RETURN(const auto stored, store->load(report.hash));
+  if (const auto read = actor::read_actor(stored); !read.is_ok()) {
+    return read.status().with_context(flags.file +
+                                      ": its bytes are whole, but it is no actor that can go on");
+  }
+  if (!flags.name.empty()) DW_RETURN_IF_ERROR(store->set_name(flags.name, report.hash));
   if (flags.json) {
     print_json({{"hash", report.hash},
                 {"name", flags.name},
@@ -97,6 +112,7 @@ void add_snapshot_export(CLI::App& parent, const InheritedStore& store, Action* 
   flags->store.inherited = store;
   cmd->add_option("which", flags->which, "Snapshot: name or hash")->required();
   cmd->add_option("file", flags->file, "FILE to write")->required();
+  cmd->add_flag("--force", flags->force, "Replace a file that is there");
   add_snapshot_flags(cmd, flags.get());
   cmd->callback([=] { *action = [=] { return export_snapshot(*flags); }; });
 }

@@ -53,6 +53,12 @@ void print(const ContinuityFlags& flags, const std::string& numerics_id, size_t 
 
 Status verify_continuity_command(const ContinuityFlags& flags) {
   DW_ASSIGN_OR_RETURN(const auto host, ActorHost::open(flags.host));
+  const int64_t needed = int64_t{flags.prompt_tokens} + flags.boundaries + 2;
+  if (needed > host->opened().engine->max_context()) {
+    return invalid_argument("--prompt-tokens and --boundaries need a context of " + std::to_string(needed) +
+                            " tokens, here it is " + std::to_string(host->opened().engine->max_context()) +
+                            " (--context, or the model's own)");
+  }
   DW_ASSIGN_OR_RETURN(const auto temporary, os::TemporaryFolder::create("driftwood-continuity"));
   const std::string work = flags.work.empty() ? temporary->path() : flags.work;
   const std::vector<ContinuityRound> rounds = rounds_of(flags);

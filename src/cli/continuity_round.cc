@@ -119,7 +119,7 @@ Result<Link> Round::step_process(const std::string& store, const std::string& fr
                                    std::to_string(threads)};
   if (!from.empty()) argv.insert(argv.end(), {"--from", from});
   if (round_.sampled) argv.emplace_back("--sampled");
-  if (e.max_context > 0) argv.insert(argv.end(), {"--max-context", std::to_string(e.max_context)});
+  if (e.max_context > 0) argv.insert(argv.end(), {"--context", std::to_string(e.max_context)});
   if (e.no_cache) argv.emplace_back("--no-cache");
   std::vector<std::pair<std::string, std::string>> environment;
   if (!isa.empty()) environment.emplace_back("DRIFTWOOD_CPU", isa);

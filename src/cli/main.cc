@@ -11,6 +11,8 @@
 
 #include "base/code_table.h"
 #include "cli/command.h"
+#include "os/signals.h"
+#include "text/tokenizer.h"
 
 namespace driftwood::cli {
 namespace {
@@ -97,8 +99,11 @@ int run(int argc, char** argv) {
   if (status.is_ok()) return 0;
   std::fflush(stdout);
   std::string message = status.to_string();
-  for (char& c : message) {  // names from files and guests may hold escape sequences
-    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '?';
+  // Names from files and guests may hold escape sequences, line breaks, and bytes that are no text.
+  text::Utf8Assembler assembler;
+  message = assembler.push(message) + assembler.finish();
+  for (char& c : message) {
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) c = '?';
   }
   constexpr size_t kMostBytes = 4096;
   if (message.size() > kMostBytes) message = message.substr(0, kMostBytes) + " ...";
@@ -109,4 +114,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace driftwood::cli
 
-int main(int argc, char** argv) { return driftwood::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  driftwood::os::ignore_file_size_signal();
+  return driftwood::cli::run(argc, argv);
+}

@@ -46,18 +46,24 @@ std::vector<std::string> texts(const StoredSection& section, const std::string& 
   return list;
 }
 
-// "1,2,3 4,5,6" as objects with those keys; keys without a value are left out.
-Json records(const StoredSection& section, const std::string& key, std::initializer_list<const char*> names) {
+// "1,2,3 4,5,6" as objects with those keys. What is no such record is left out, and told in `problems`.
+Json records(const StoredSection& section, const std::string& key, std::initializer_list<const char*> names,
+             Json* problems) {
   Json list = Json::array();
   if (attribute(section, key).empty()) return list;
   for (const std::string& item : actor::split(attribute(section, key))) {
     const std::vector<std::string> parts = actor::split(item, ',');
+    int64_t number = 0;
+    const bool numbers = std::all_of(
+        parts.begin(), parts.end(), [&](const std::string& part) { return actor::parse_i64(part, &number); });
+    if (parts.size() != names.size() || !numbers) {
+      problems->push_back("section '" + section.name + "', attribute '" + key + "': '" + item +
+                          "' is no record");
+      continue;
+    }
     Json record = Json::object();
     size_t i = 0;
-    for (const char* name : names) {
-      if (i < parts.size()) record[name] = value_of(parts[i]);
-      ++i;
-    }
+    for (const char* name : names) record[name] = value_of(parts[i++]);
     list.push_back(std::move(record));
   }
   return list;
@@ -162,12 +168,14 @@ Json describe_snapshot(const SnapshotView& view) {
   for (const snapshot::IdentityField& field : snapshot::identity_fields()) {
     out["identity"][field.name] = view.identity().*field.value;
   }
+  Json problems = Json::array();
   if (const StoredSection* section = view.find(actor::names::kActor)) {
     out["actor"] = actor_json(*section);
     out["limits"] = limits_json(*section);
-    out["timers"] = records(*section, "timers", {"tag", "remaining_ns"});
+    out["timers"] = records(*section, "timers", {"tag", "remaining_ns"}, &problems);
     out["generates"] =
-        records(*section, "generates", {"tag", "serial", "session", "stop_at_end", "max_tokens", "produced"});
+        records(*section, "generates", {"tag", "serial", "session", "stop_at_end", "max_tokens", "produced"},
+                &problems);
   }
   out["mailbox"] = mailbox_json(view.find(actor::names::kMailbox));
   out["sessions"] = Json::array();
@@ -179,6 +187,7 @@ Json describe_snapshot(const SnapshotView& view) {
     total += section_bytes(section);
   }
   out["sizes"]["total"] = total;
+  out["problems"] = std::move(problems);
   return out;
 }
 

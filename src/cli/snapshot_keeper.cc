@@ -19,6 +19,9 @@ void add_keep_flags(CLI::App* cmd, KeepFlags* flags) {
 
 Result<std::unique_ptr<SnapshotKeeper>> SnapshotKeeper::open(const KeepFlags& flags) {
   std::unique_ptr<snapshot::Store> store;
+  if (!flags.wanted() && !flags.name.empty()) {
+    return invalid_argument("--snapshot-name needs --snapshot-every or --store: nothing would be saved");
+  }
   if (flags.wanted()) {
     DW_ASSIGN_OR_RETURN(store, open_store(flags.store, StoreUse::kMake));
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "snapshot/container.h"
+#include "snapshot/store_damage.h"
 
 namespace driftwood::snapshot {
 namespace {
@@ -50,7 +51,7 @@ bool is_digest_table(const StoredTensor& t) {
 Result<std::shared_ptr<const Manifest>> Manifest::open(const std::string& path, const std::string& hash) {
   DW_ASSIGN_OR_RETURN(std::shared_ptr<const os::MappedFile> file, os::MappedFile::open(path, {false, false}));
   std::shared_ptr<Manifest> manifest(new Manifest(path));
-  DW_RETURN_IF_ERROR(manifest->read(file->bytes(), hash));
+  DW_RETURN_IF_ERROR(as_damage(manifest->read(file->bytes(), hash)));
   manifest->file_ = std::move(file);
   return std::shared_ptr<const Manifest>(std::move(manifest));
 }

@@ -86,7 +86,7 @@ struct StoreEntry {
   std::string parent;
   uint64_t created_ns = 0;
   uint64_t bytes_total = 0;
-  Status status;  // data_loss and the like: the manifest can't be read
+  Status status;  // data_loss and the like: the manifest, or (hash empty) the name, can't be read
 };
 
 struct GcReport {
@@ -114,7 +114,7 @@ class Store {
   virtual Result<std::string> resolve(std::string_view which) = 0;
 
   virtual Result<std::vector<StoreEntry>> list() = 0;  // oldest first
-  // A name has 1 to 200 of a-z A-Z 0-9 _ . -, does not begin with a dot and is no hash.
+  // A name has 1 to 200 of a-z A-Z 0-9 _ . -, begins with neither dot nor dash and is no hash.
   virtual Status set_name(const std::string& name, const std::string& hash) = 0;
   virtual Status remove_name(const std::string& name) = 0;
 

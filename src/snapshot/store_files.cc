@@ -4,6 +4,7 @@
 
 #include "os/folder_changes.h"
 #include "snapshot/container.h"
+#include "snapshot/store_damage.h"
 
 namespace driftwood::snapshot {
 namespace {
@@ -119,7 +120,7 @@ Result<std::vector<std::shared_ptr<PackFile>>> FolderStore::open_packs(const Man
   std::vector<std::shared_ptr<PackFile>> packs;
   for (const Digest& name : manifest.packs()) {
     auto pack = open_pack(name);
-    if (!pack.is_ok()) return pack.status().with_context(manifest.path() + ": one of its packs");
+    if (!pack.is_ok()) return as_damage(pack.status()).with_context(manifest.path() + ": one of its packs");
     packs.push_back(std::move(*pack));
   }
   trim_cache();
@@ -138,7 +139,9 @@ Result<std::shared_ptr<PackFile>> FolderStore::open_pack(const Digest& name) {
       return cached->second.pack;
     }
   }
-  DW_ASSIGN_OR_RETURN(std::shared_ptr<PackFile> pack, PackFile::open(file, name));
+  auto opened = PackFile::open(file, name);
+  DW_RETURN_IF_ERROR(as_damage(opened.status()));
+  std::shared_ptr<PackFile> pack = std::move(*opened);
   pack->set_trusted(folder_.stamp_matches(StoreFile::kPack, hash, pack->stamp()));
   const std::lock_guard hold(cache_mutex_);
   packs_[name] = {pack, ++clock_};
@@ -160,11 +163,21 @@ Result<std::vector<StoreEntry>> FolderStore::list() {
   DW_ASSIGN_OR_RETURN(const StoreFolder::Listing listing, folder_.list(StoreFile::kManifest));
   DW_ASSIGN_OR_RETURN(const std::vector<std::string> names, folder_.list_names());
   std::map<std::string, std::vector<std::string>> names_of;
+  std::vector<StoreEntry> entries;
   for (const std::string& name : names) {
     const Result<std::string> hash = folder_.read_name(name);
-    if (hash.is_ok()) names_of[*hash].push_back(name);
+    const bool there = hash.is_ok() &&
+                       std::find(listing.hashes.begin(), listing.hashes.end(), *hash) != listing.hashes.end();
+    if (there) {
+      names_of[*hash].push_back(name);
+      continue;
+    }
+    StoreEntry entry;
+    entry.names = {name};
+    entry.status =
+        hash.is_ok() ? data_loss("name '" + name + "': there is no snapshot " + *hash) : hash.status();
+    entries.push_back(std::move(entry));
   }
-  std::vector<StoreEntry> entries;
   for (const std::string& hash : listing.hashes) {
     StoreEntry entry;
     entry.hash = hash;

@@ -145,7 +145,9 @@ Result<StoreFolder::Listing> StoreFolder::list(StoreFile kind) const {
 }
 
 bool StoreFolder::is_name(std::string_view name) {
-  if (name.empty() || name.size() > kMaxNameLength || name[0] == '.' || is_hash(name)) return false;
+  if (name.empty() || name.size() > kMaxNameLength || name[0] == '.' || name[0] == '-' || is_hash(name)) {
+    return false;
+  }
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.' || c == '-';
@@ -154,8 +156,9 @@ bool StoreFolder::is_name(std::string_view name) {
 
 Status StoreFolder::check_name(const std::string& name) const {
   if (is_name(name)) return Status::ok();
-  return invalid_argument(path_ + ": '" + name.substr(0, 80) +
-                          "' can't name a snapshot: 1 to 200 of a-z A-Z 0-9 _ . -, no dot in front, no hash");
+  return invalid_argument(
+      path_ + ": '" + name.substr(0, 80) +
+      "' can't name a snapshot: 1 to 200 of a-z A-Z 0-9 _ . -, no dot or dash in front, no hash");
 }
 
 Result<std::vector<std::string>> StoreFolder::list_names() const {

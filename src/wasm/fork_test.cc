@@ -192,7 +192,9 @@ TEST(Fork, ManyCyclesLeaveNothingBehind) {
       auto child = fork_of(*parent);
       write_pages(*child, 9, 20, 0x55);
       ASSERT_TRUE(child->call("step", {}).is_ok());
-      if (i % 10 == 0) ASSERT_EQ(memory_of(*fork_of(*child)), memory_of(*child)) << i;
+      if (i % 10 == 0) {
+        ASSERT_EQ(memory_of(*fork_of(*child)), memory_of(*child)) << i;
+      }
     }
   };
   cycle(20);

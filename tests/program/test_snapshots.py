@@ -10,6 +10,7 @@ import time
 import unittest
 
 import harness
+from relabel import relabel
 
 QUESTION = "Tell me a long story about a river."
 TOKENS = 24
@@ -211,7 +212,7 @@ class Counting(Scratch):
         self.fails(64, ["--snapshot-every", "often"], "restore", "one", "--snapshot-every", "often")
         command = self.folder / "command.wat"
         command.write_text('(module (memory (export "memory") 1) (func (export "_start")))')
-        self.fails(65, ["ended"], "save", command, "--model", "none")
+        self.fails(65, ["_start"], "save", command, "--model", "none")
         r = harness.run("run", command, "--model", "none", "--store", self.store, "--snapshot-every", "on-exit", check=False)
         self.assertEqual(r.returncode, 65, r.stderr)
 
@@ -236,6 +237,60 @@ class Counting(Scratch):
         self.fails(74, [], "verify", "one")
         self.fails(74, [], "restore", "one", "--message", "m")
         self.fails(74, [], "restore", "one", "--message", "m", "--verify", "full")
+
+    def test_a_file_that_is_whole_and_means_nothing_is_refused(self):
+        self.save("one")
+        for old, new, told in ((b'timers\\":\\"\\"', b'timers\\":\\"junk\\"', "timers"),
+                               (b'generates\\":\\"\\"', b'generates\\":\\"1,2,3 4\\"', "generates"),
+                               (b'tokens_appended\\":\\"0', b'tokens_appended\\":\\"x', "tokens_appended")):
+            file = self.folder / told
+            self.snapshot("export", "one", file)
+            relabel(file, old, new)
+            self.fails(64, [told, str(file)], "import", file, "--name", "bad")
+            inspected = self.snapshot("inspect", file)
+            if told != "tokens_appended":
+                self.assertIn("damaged", inspected.stdout)
+        self.assertEqual([e["names"] for e in self.json("list") if "bad" in e["names"]], [])
+
+    def test_export_replaces_nothing_unless_told(self):
+        self.save("one")
+        victim, link = self.folder / "victim", self.folder / "link"
+        victim.write_text("mine")
+        link.symlink_to(victim)
+        for file in (victim, link):
+            self.fails(73, ["--force"], "export", "one", file)
+        self.assertEqual(victim.read_text(), "mine")
+        self.snapshot("export", "one", victim, "--force")
+        self.snapshot("import", victim)
+
+    def test_a_file_size_limit_is_an_error_of_saving(self):
+        command = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash", str(harness.PROGRAM), "run", str(self.module), "--model",
+                   "none", "--quiet", "--store", str(self.store), "--snapshot-every", "turn", "--message", "a", "--message", "b"]
+        r = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        self.assertEqual((r.returncode, r.stdout), (69, "12"), r.stderr)
+
+    def test_a_damaged_name_shows_in_the_list(self):
+        self.save("one")
+        (self.store / "names" / "torn").write_text("hello")
+        (self.store / "names" / "dangling").write_text("0" * 64 + "\n")
+        told = {name: e.get("error", "") for e in self.json("list") for name in e["names"]}
+        self.assertEqual(told["one"], "")
+        self.assertIn("torn", told["torn"])
+        self.assertIn("dangling", told["dangling"])
+
+    def test_a_missing_pack_is_damage(self):
+        self.save("one")
+        for pack in (self.store / "packs").iterdir():
+            pack.unlink()
+        self.fails(74, ["packs"], "verify", "one")
+        self.fails(74, ["packs"], "restore", "one")
+
+    def test_a_command_cannot_be_kept(self):
+        module = self.folder / "command.wat"
+        module.write_text('(module (func (export "_start")))')
+        r = harness.run("run", module, "--model", "none", "--require-snapshot", check=False)
+        self.assertEqual(r.returncode, 65)
+        self.assertIn("_start", r.stderr)
 
     def test_help_everywhere(self):
         for command in ("save", "restore", "fork", "list", "inspect", "verify", "diff", "export", "import", "remove", "gc"):
@@ -406,62 +461,6 @@ class Conversation(Scratch):
                             store=self.store)
         self.assertEqual(self.begun + rest, self.whole)  # only the label was another
         self.assertEqual(self.json("inspect", "after")["notes"]["numerics_changed"], "portable-0 to portable-1")
-
-
-# ---- a snapshot with another label: its header's hash is made anew (docs/formats/snapshot.md) ----
-
-IV = [0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19]
-ORDER = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8]
-
-
-def blake3_compress(chaining, block, counter, length, flags):
-    m = [int.from_bytes(block[i:i + 4], "little") for i in range(0, 64, 4)]
-    v = chaining + IV[:4] + [counter, 0, length, flags]
-
-    def mix(a, b, c, d, x, y):
-        for word, turns in ((x, (16, 12)), (y, (8, 7))):
-            v[a] = (v[a] + v[b] + word) & 0xFFFFFFFF
-            v[d] ^= v[a]
-            v[d] = (v[d] >> turns[0] | v[d] << 32 - turns[0]) & 0xFFFFFFFF
-            v[c] = (v[c] + v[d]) & 0xFFFFFFFF
-            v[b] ^= v[c]
-            v[b] = (v[b] >> turns[1] | v[b] << 32 - turns[1]) & 0xFFFFFFFF
-    for _ in range(7):
-        for i in range(4):
-            mix(i, 4 + i, 8 + i, 12 + i, m[2 * i], m[2 * i + 1])
-        for i in range(4):
-            mix(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4, m[8 + 2 * i], m[9 + 2 * i])
-        m = [m[i] for i in ORDER]
-    return [v[i] ^ v[i + 8] for i in range(8)]
-
-
-def blake3_of_units(data):
-    """Of 2^n KiB, n > 0: chunks of 1 KiB under a whole binary tree."""
-    level = []
-    for index in range(len(data) // 1024):
-        value = IV
-        for at in range(16):
-            block = data[index * 1024 + at * 64:][:64]
-            value = blake3_compress(value, block, index, 64, (at == 0) | (at == 15) << 1)
-        level.append(b"".join(word.to_bytes(4, "little") for word in value))
-    while len(level) > 1:
-        root = 8 if len(level) == 2 else 0
-        pairs = [blake3_compress(IV, level[i] + level[i + 1], 0, 64, 4 | root) for i in range(0, len(level), 2)]
-        level = [b"".join(word.to_bytes(4, "little") for word in value) for value in pairs]
-    return level[0].hex().encode()
-
-
-def relabel(path, old, new):
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little") + 8
-    at = data.index(b'"header_hash":"') + len(b'"header_hash":"')
-
-    def hash_of(header):
-        return blake3_of_units(header[:at] + b"0" * 64 + header[at + 64:])
-    header = data[:size]
-    assert size & (size - 1) == 0 and hash_of(header) == header[at:at + 64] and header.count(old) == 1
-    header = header.replace(old, new)
-    path.write_bytes(header[:at] + hash_of(header) + header[at + 64:] + data[size:])
 
 
 if __name__ == "__main__":
