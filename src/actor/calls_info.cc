@@ -5,6 +5,7 @@ namespace driftwood::actor {
 namespace {
 
 constexpr int64_t kAbiVersion = 1;
+static_assert(std::string_view(kAbiText) == "1", "snapshots name this version");
 constexpr int32_t kMaxLogLevel = 3;
 
 int64_t abi_version(GuestCall&) { return kAbiVersion; }

@@ -1,8 +1,7 @@
 // Two frozen actors compared byte for byte: what a proof of continuity needs.
 //
 // Left out is what tells where an actor has been and not how it goes on: epoch, effects' sequence, readings
-// of the real clocks, time left of timers, parent, and the sampler's place of storage (KV in memory or in
-// files).
+// of the clocks, time left of timers, parent, and whether KV lies in memory or in files.
 #pragma once
 
 #include <string>

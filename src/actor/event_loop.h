@@ -116,7 +116,7 @@ class EventLoop {
     Status result;
     bool done = false;
   };
-  bool run_rest_jobs();
+  void run_rest_jobs();
   void refuse_rest_jobs_locked();
   bool held() const {
     return context_.tokens_generated >= hold_tokens_.load(std::memory_order_relaxed) ||

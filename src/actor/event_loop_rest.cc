@@ -35,11 +35,11 @@ bool EventLoop::has_nothing_to_do() const {
          !context_.timers.any();
 }
 
-bool EventLoop::run_rest_jobs() {
+void EventLoop::run_rest_jobs() {
   std::vector<RestJob*> jobs;
   {
     const std::lock_guard lock(mutex_);
-    if (stop_requested_) return false;  // end() refuses them
+    if (stop_requested_) return;  // end() refuses them
     jobs.swap(rest_jobs_);
   }
   for (RestJob* job : jobs) {
@@ -49,7 +49,6 @@ bool EventLoop::run_rest_jobs() {
     job->done = true;
     changed_.notify_all();
   }
-  return !jobs.empty();
 }
 
 void EventLoop::refuse_rest_jobs_locked() {

@@ -93,7 +93,9 @@ Status EventLoop::resolve_handlers(const wasm::ModuleReport& report) {
       {"dw_on_fork", {{kI64, kI64}, {}}, &on_fork_},
   };
   bool any = false;
+  std::string names;
   for (const Wanted& one : wanted) {
+    names += (names.empty() ? "" : ", ") + std::string(one.name);
     if (!exported(report, one.name)) continue;
     Result<int> handle = instance_->resolve(one.name, one.signature);
     if (!handle.is_ok()) return handle.status().with_context("actor '" + context_.name + "': " + one.name);
@@ -102,10 +104,8 @@ Status EventLoop::resolve_handlers(const wasm::ModuleReport& report) {
   }
   if (any) return Status::ok();
   if (!exported(report, "_start")) {
-    return invalid_argument(
-        "actor '" + context_.name +
-        "': the module exports neither a handler (dw_on_start, dw_on_message, dw_on_token, "
-        "dw_on_done, dw_on_timer, dw_on_fork) nor _start");
+    return invalid_argument("actor '" + context_.name + "': the module exports neither a handler (" + names +
+                            ") nor _start");
   }
   command_ = true;
   DW_ASSIGN_OR_RETURN(on_start_, instance_->resolve("_start", {{}, {}}));

@@ -7,9 +7,6 @@
 namespace driftwood::actor {
 namespace {
 
-#define DW_NEEDS(place) \
-  if (!(place).ready()) GTEST_SKIP() << "no fixture models: DRIFTWOOD_FIXTURE_MODELS is not set"
-
 TEST(Fork, OfStreamZeroIsTheParentAgain) {
   Place place;
   DW_NEEDS(place);
@@ -115,9 +112,9 @@ TEST(Fork, AGuestForksItselfAndBothAreTold) {
   const auto count = [&](int32_t tag, int32_t child) {
     return std::count(pairs.begin(), pairs.end(), std::make_pair(tag, child));
   };
-  EXPECT_EQ(ids[0], 0);  // checkpoint
-  EXPECT_EQ(count(21, low), 1);                                         // the parent
-  EXPECT_EQ(count(21, 0), 1);                                           // the twin
+  EXPECT_EQ(ids[0], 0);                                                  // checkpoint
+  EXPECT_EQ(count(21, low), 1);                                          // the parent
+  EXPECT_EQ(count(21, 0), 1);                                            // the twin
   EXPECT_EQ(count(22, -static_cast<int32_t>(Code::kAlreadyExists)), 1);  // nobody can be called as the parent
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(kept->life.forks.size(), 2u);  // frozen after the forks, before they were told

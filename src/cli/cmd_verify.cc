@@ -41,8 +41,10 @@ void print(const ContinuityFlags& flags, const std::string& numerics_id, size_t 
     return;
   }
   std::printf("%s: warm = cold = forked = restored after kill -9 = moved\n", equal ? "equal" : "DIFFERENT");
-  std::printf("  boundaries crossed    %lld in %zu rounds (greedy and sampled, alone and beside others)\n",
-              static_cast<long long>(figures.boundaries), rounds);
+  std::string kinds = flags.sampling == "both" ? "greedy and sampled" : flags.sampling;
+  kinds += flags.beside > 0 ? ", alone and beside others" : ", alone";
+  std::printf("  boundaries crossed    %lld in %zu rounds (%s)\n", static_cast<long long>(figures.boundaries),
+              rounds, kinds.c_str());
   std::printf("  actors compared       %lld (ids, memory, globals, KV, sampler, next logits: every byte)\n",
               static_cast<long long>(figures.comparisons));
   std::printf("  tokens recomputed     %lld\n", static_cast<long long>(figures.tokens_recomputed));

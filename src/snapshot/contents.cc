@@ -55,6 +55,23 @@ Result<Header> describe(const SnapshotContents& contents, const std::string& pla
   return header;
 }
 
+SnapshotContents stored_contents(const Identity& identity, const Origin& origin,
+                                 const std::vector<StoredSection>& sections) {
+  SnapshotContents contents{identity, origin, {}};
+  for (const StoredSection& section : sections) {
+    Section entry;
+    static_cast<SectionDescription&>(entry) = section;
+    for (const StoredTensor& tensor : section.tensors) {
+      SectionTensor t;
+      static_cast<TensorDescription&>(t) = tensor;
+      if (!tensor.bytes.empty()) t.chunks = {tensor.bytes};
+      entry.tensors.push_back(std::move(t));
+    }
+    contents.sections.push_back(std::move(entry));
+  }
+  return contents;
+}
+
 std::vector<ByteSpan> cut(const SectionTensor& tensor) {
   std::vector<ByteSpan> pieces;
   for (size_t i = 0; i < tensor.chunks.size(); ++i) {

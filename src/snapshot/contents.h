@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "os/atomic_file.h"
 #include "snapshot/header.h"
+#include "snapshot/reader.h"
 #include "snapshot/writer.h"
 
 namespace driftwood::snapshot {
@@ -20,6 +21,11 @@ Result<Header> describe(const SnapshotContents& contents, const std::string& pla
 
 // All chunks of a tensor with piece_bytes cut into pieces, in order.
 std::vector<ByteSpan> cut(const SectionTensor& tensor);
+
+// What was read as contents to be written again, without known digests; borrows the bytes. A tensor without
+// bytes gets no chunk.
+SnapshotContents stored_contents(const Identity& identity, const Origin& origin,
+                                 const std::vector<StoredSection>& sections);
 
 // Of one tensor: the whole one's digest, or, with piece_bytes, one a piece.
 struct TensorDigests {

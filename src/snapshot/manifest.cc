@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "snapshot/container.h"
+#include "snapshot/contents.h"
 #include "snapshot/store_damage.h"
 
 namespace driftwood::snapshot {
@@ -209,21 +210,7 @@ Status Manifest::verify(int threads) const {
                    ", it should be " + hash_);
 }
 
-SnapshotContents Manifest::contents() const {
-  SnapshotContents contents{identity(), origin(), {}};
-  for (const StoredSection& section : sections_) {
-    Section entry;
-    static_cast<SectionDescription&>(entry) = section;
-    for (const StoredTensor& tensor : section.tensors) {
-      SectionTensor t;
-      static_cast<TensorDescription&>(t) = tensor;
-      if (!tensor.bytes.empty()) t.chunks = {tensor.bytes};
-      entry.tensors.push_back(std::move(t));
-    }
-    contents.sections.push_back(std::move(entry));
-  }
-  return contents;
-}
+SnapshotContents Manifest::contents() const { return stored_contents(identity(), origin(), sections_); }
 
 std::vector<TensorDigests> Manifest::digests() const {
   std::vector<TensorDigests> digests;

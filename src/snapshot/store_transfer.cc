@@ -4,6 +4,7 @@
 #include "os/mapped_file.h"
 #include "os/mapped_memory.h"
 #include "snapshot/container.h"
+#include "snapshot/contents.h"
 #include "snapshot/store_files.h"
 
 namespace driftwood::snapshot {
@@ -11,20 +12,15 @@ namespace {
 
 // A checked file as contents, its digests known. Borrows.
 SnapshotContents contents_of(const Snapshot& file) {
-  SnapshotContents contents{file.identity(), file.origin(), {}};
-  for (const StoredSection& section : file.sections()) {
-    Section entry;
-    static_cast<SectionDescription&>(entry) = section;
-    for (const StoredTensor& tensor : section.tensors) {
-      SectionTensor t;
-      static_cast<TensorDescription&>(t) = tensor;
-      if (!tensor.bytes.empty()) t.chunks = {tensor.bytes};
+  SnapshotContents contents = stored_contents(file.identity(), file.origin(), file.sections());
+  for (size_t i = 0; i < contents.sections.size(); ++i) {
+    for (size_t j = 0; j < contents.sections[i].tensors.size(); ++j) {
+      const StoredTensor& tensor = file.sections()[i].tensors[j];
+      if (tensor.piece_bytes == 0) continue;
       const auto* digests = reinterpret_cast<const Digest*>(tensor.piece_hashes.data());
-      if (tensor.piece_bytes != 0)
-        t.known.assign(digests, digests + tensor.piece_hashes.size() / sizeof(Digest));
-      entry.tensors.push_back(std::move(t));
+      contents.sections[i].tensors[j].known.assign(digests,
+                                                   digests + tensor.piece_hashes.size() / sizeof(Digest));
     }
-    contents.sections.push_back(std::move(entry));
   }
   return contents;
 }
