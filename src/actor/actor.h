@@ -68,6 +68,8 @@ struct Output {
   OutputKind kind = OutputKind::kEmit;
   std::string_view bytes;
 };
+// Both sinks are called on the actor's thread. Forks share their parent's and run on other threads, at once
+// too; what a sink refers to outlives the actor system.
 using OutputSink = std::function<void(const Output&)>;
 // Diagnostics, not effects: log() and WASI stderr appear at once. level as in the ABI, 0 debug to 3 error.
 using LogSink = std::function<void(ActorId actor, int level, std::string_view text)>;

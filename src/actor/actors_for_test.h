@@ -82,39 +82,28 @@ inline OpenedModel open_tiny() {
   return folder == nullptr || *folder == 0 ? OpenedModel{} : open_model(std::string(folder) + "/llama3");
 }
 
-// Keeps everything; thread-safe.
+// Keeps everything; thread-safe. What it keeps is shared with its sinks, so that an actor that still runs
+// when a test ends, a fork for instance, writes to something that is there.
 class Outbox {
  public:
   OutputSink sink() {
-    return [this](const Output& output) {
-      const std::lock_guard lock(mutex_);
-      text_ += output.bytes;
-      sequences_.push_back(output.sequence);
-      kinds_.push_back(output.kind);
+    return [kept = kept_](const Output& output) {
+      const std::lock_guard lock(kept->mutex);
+      kept->text += output.bytes;
+      kept->sequences.push_back(output.sequence);
+      kept->kinds.push_back(output.kind);
     };
   }
   LogSink log() {
-    return [this](ActorId, int, std::string_view text) {
-      const std::lock_guard lock(mutex_);
-      log_ += std::string(text) + "\n";
+    return [kept = kept_](ActorId, int, std::string_view text) {
+      const std::lock_guard lock(kept->mutex);
+      kept->log += std::string(text) + "\n";
     };
   }
-  std::string text() const {
-    const std::lock_guard lock(mutex_);
-    return text_;
-  }
-  std::string log_text() const {
-    const std::lock_guard lock(mutex_);
-    return log_;
-  }
-  std::vector<uint64_t> sequences() const {
-    const std::lock_guard lock(mutex_);
-    return sequences_;
-  }
-  std::vector<OutputKind> kinds() const {
-    const std::lock_guard lock(mutex_);
-    return kinds_;
-  }
+  std::string text() const { return copy(&Kept::text); }
+  std::string log_text() const { return copy(&Kept::log); }
+  std::vector<uint64_t> sequences() const { return copy(&Kept::sequences); }
+  std::vector<OutputKind> kinds() const { return copy(&Kept::kinds); }
   std::vector<int32_t> ids() const {
     const std::string bytes = text();
     std::vector<int32_t> ids(bytes.size() / 4);
@@ -123,10 +112,19 @@ class Outbox {
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::string text_, log_;
-  std::vector<uint64_t> sequences_;
-  std::vector<OutputKind> kinds_;
+  struct Kept {
+    std::mutex mutex;
+    std::string text, log;
+    std::vector<uint64_t> sequences;
+    std::vector<OutputKind> kinds;
+  };
+  template <class T>
+  T copy(T Kept::* member) const {
+    const std::lock_guard lock(kept_->mutex);
+    return (*kept_).*member;
+  }
+
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
 };
 
 inline ActorOptions options_with(Outbox& outbox, std::string_view config = "") {

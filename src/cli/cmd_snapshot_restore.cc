@@ -3,6 +3,7 @@
 
 #include "actor/actor_sections.h"
 #include "cli/actor_run.h"
+#include "cli/collected_output.h"
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
 #include "cli/snapshot_fit.h"
@@ -94,7 +95,7 @@ Status restore_actor(RestoreFlags flags) {
     flags.host.engine.model = "none";
   }
   DW_ASSIGN_OR_RETURN(const auto keeper, SnapshotKeeper::create(std::move(loaded.store), flags.keep));
-  std::string output;  // outlives the actor, as the keeper does
+  CollectedOutput output;
   DW_ASSIGN_OR_RETURN(const auto host, ActorHost::open(flags.host));
   DW_ASSIGN_OR_RETURN(const auto module, load_module(*host, flags, *stored));
   engine::Engine* const engine = host->opened().engine.get();
@@ -109,13 +110,13 @@ Status restore_actor(RestoreFlags flags) {
   DW_ASSIGN_OR_RETURN(actor::ActorOptions options, granted_options(flags.grants));
   options.checkpoint = keeper->sink();
   options.hold_at = keeper->next_hold(frozen->life.tokens_generated);
-  if (flags.json) options.output = [&](const actor::Output& piece) { output += piece.bytes; };
+  if (flags.json) options.output = output.sink();
   const std::string name = flags.name.empty() ? frozen->name : flags.name;
   const Result<actor::ActorId> id = host->thaw(name, *frozen, module, std::move(options));
   DW_RETURN_IF_ERROR(id.is_ok() ? Status::ok() : id.status().with_context(flags.which));
   DW_ASSIGN_OR_RETURN(const TurnsEnd end, run_and_keep(*host, *id, flags.turns, keeper.get()));
   if (flags.json) {
-    print_report(*stored, end, engine == nullptr ? 0 : engine->stats().rows_computed, output, *keeper);
+    print_report(*stored, end, engine == nullptr ? 0 : engine->stats().rows_computed, output.text(), *keeper);
   } else if (!flags.grants.quiet) {
     note_kept(*keeper);
   }

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "cli/actor_run.h"
+#include "cli/collected_output.h"
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
 
@@ -58,18 +59,14 @@ Status save_actor(SaveFlags flags) {
   if (flags.start.name.empty()) flags.start.name = flags.keep.name.empty() ? "actor" : flags.keep.name;
   DW_ASSIGN_OR_RETURN(auto store, open_store(flags.keep.store, StoreUse::kMake));
   DW_ASSIGN_OR_RETURN(const auto keeper, SnapshotKeeper::create(std::move(store), flags.keep));
-  std::string output;  // outlives the actor, as the keeper does
+  CollectedOutput output;
   DW_ASSIGN_OR_RETURN(const auto host, ActorHost::open(flags.host));
   DW_ASSIGN_OR_RETURN(const auto module, load_to_start(*host, flags.start, true, flags.grants.quiet));
   DW_ASSIGN_OR_RETURN(actor::ActorOptions options, start_options(flags.start, flags.grants));
   options.checkpoint = keeper->sink();
   options.hold_at = flags.hold;
-  options.output = [&](const actor::Output& piece) {
-    if (flags.json) {
-      output += piece.bytes;
-    } else {
-      std::fwrite(piece.bytes.data(), 1, piece.bytes.size(), stderr);
-    }
+  options.output = flags.json ? output.sink() : [](const actor::Output& piece) {
+    std::fwrite(piece.bytes.data(), 1, piece.bytes.size(), stderr);
   };
   DW_ASSIGN_OR_RETURN(const actor::ActorId id, host->spawn(flags.start.name, module, std::move(options)));
   DW_ASSIGN_OR_RETURN(const TurnsEnd end, run_turns(*host, id, flags.turns, nullptr));
@@ -80,7 +77,7 @@ Status save_actor(SaveFlags flags) {
   keeper->save_now(host->system(), id);
   DW_RETURN_IF_ERROR(keeper->finish());
   if (!flags.json && !flags.grants.quiet) note_end(flags, end);
-  print_saved(flags, keeper->kept().back(), end, output);
+  print_saved(flags, keeper->kept().back(), end, output.text());
   return Status::ok();
 }
 
