@@ -167,7 +167,7 @@ class System final : public ActorSystem, private LoopHost {
   void work();
   ActorId next_locked(std::unique_lock<std::mutex>& lock);
   void run(ActorId id);
-  void set_alarm(ActorId id, std::optional<uint64_t> due_ns);  // replaces the one it had
+  void set_alarm(ActorId id, std::optional<uint64_t> due_ns) override;
 
   const std::shared_ptr<wasm::Runtime> runtime_;
   engine::Engine* const engine_;
@@ -310,8 +310,7 @@ void System::set_alarm(ActorId id, std::optional<uint64_t> due_ns) {
 void System::run(ActorId id) {
   const std::shared_ptr<EventLoop> loop = get(id);
   if (loop == nullptr) return;
-  const EventLoop::Slice slice = loop->run_slice();
-  switch (slice.end) {
+  switch (loop->run_slice()) {
     case EventLoop::SliceEnd::kMore:
       schedule(id);
       break;
@@ -321,7 +320,6 @@ void System::run(ActorId id) {
       loop->announce_end();
       break;
     case EventLoop::SliceEnd::kIdle:
-      set_alarm(id, slice.next_timer_ns);
       break;
   }
 }

@@ -7,16 +7,12 @@ namespace driftwood::actor {
 
 EventLoop::~EventLoop() { DW_CHECK(instance_ == nullptr, "an actor ends before it is destroyed"); }
 
-EventLoop::Slice EventLoop::run_slice() {
+EventLoop::SliceEnd EventLoop::run_slice() {
   for (;;) {
     const bool ran = run_event();
-    if (status_.ended()) return {SliceEnd::kEnded, {}};  // written by this thread only
-    if (ran && host_->others_wait()) return {SliceEnd::kMore, {}};
-    if (!ran && go_idle()) {
-      Slice slice{SliceEnd::kIdle, {}};
-      if (context_.timers.any() && !was_held_) slice.next_timer_ns = context_.timers.next_due_ns();
-      return slice;
-    }
+    if (status_.ended()) return SliceEnd::kEnded;  // written by this thread only
+    if (ran && host_->others_wait()) return SliceEnd::kMore;
+    if (!ran && go_idle()) return SliceEnd::kIdle;
   }
 }
 
@@ -269,7 +265,10 @@ bool EventLoop::go_idle() {
   // was_held_: released since it looked.
   if (!held() && (was_held_ || !mailbox_.empty())) return false;
   publish_locked();
-  scheduled_ = false;
+  std::optional<uint64_t> next_timer_ns;
+  if (context_.timers.any() && !was_held_) next_timer_ns = context_.timers.next_due_ns();
+  host_->set_alarm(id(), next_timer_ns);
+  scheduled_ = false;  // from here on it is anybody's
   changed_.notify_all();
   return true;
 }

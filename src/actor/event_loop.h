@@ -23,6 +23,9 @@ class LoopHost : public Post {
  public:
   // Puts an actor with work to do on the run queue.
   virtual void schedule(ActorId id) = 0;
+  // When to wake an idle actor for its timers; takes the place of what was set before. Called with the
+  // actor's lock held, before anybody else can run it: later a worker that runs it may have set another.
+  virtual void set_alarm(ActorId id, std::optional<uint64_t> due_ns) = 0;
   // Delivers to a living actor; false: dropped.
   virtual bool deliver(ActorId target, Message message) = 0;
   // Do other actors wait for a thread? Then a slice ends after one event.
@@ -52,12 +55,9 @@ class EventLoop {
   const ActorLimits& limits() const { return context_.options.limits; }
 
   enum class SliceEnd { kMore, kIdle, kEnded };
-  struct Slice {
-    SliceEnd end = SliceEnd::kIdle;
-    std::optional<uint64_t> next_timer_ns;  // kIdle: when to schedule it again
-  };
-  // Runs events until there are none, or others wait for the thread.
-  Slice run_slice();
+  // Runs events until there are none, or others wait for the thread. After kIdle another thread may be
+  // running it.
+  SliceEnd run_slice();
 
   // From outside. Each schedules the actor if it was idle.
   Status deliver(Message message);
