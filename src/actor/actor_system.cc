@@ -265,11 +265,13 @@ void System::work() {
 
 // The next actor with work, 0 when the system closes. Due alarms wake their actors on the way.
 ActorId System::next_locked(std::unique_lock<std::mutex>& lock) {
+  bool watched = false;  // the next alarm; the other workers may all wait without one
   for (;;) {
     if (!queue_.empty()) {
       const ActorId id = queue_.front();
       queue_.pop_front();
       waiting_.store(queue_.size(), std::memory_order_relaxed);
+      if (watched && !alarms_.empty()) queue_changed_.notify_one();  // another must watch now
       return id;
     }
     if (closing_) return 0;
@@ -281,6 +283,7 @@ ActorId System::next_locked(std::unique_lock<std::mutex>& lock) {
     const auto [due_ns, id] = *alarms_.begin();
     if (due_ns > now_ns) {
       constexpr uint64_t kLongestWait = 3600'000'000'000;
+      watched = true;
       queue_changed_.wait_for(lock, std::chrono::nanoseconds(std::min(due_ns - now_ns, kLongestWait)));
       continue;
     }

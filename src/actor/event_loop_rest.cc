@@ -18,8 +18,7 @@ Status EventLoop::at_rest(const std::function<Status()>& job) {
     scheduled_ = true;  // nobody else runs it now
     lock.unlock();
     Status result = job();
-    // Whatever came meanwhile; an alarm that rang meanwhile went unheard.
-    if (context_.timers.any() || !go_idle()) host_->schedule(id());
+    if (!go_idle()) host_->schedule(id());  // whatever came meanwhile
     return result;
   }
   RestJob entry{&job, Status::ok(), false};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -39,6 +40,20 @@ Digest blake3(std::span<const ByteSpan> chunks) {
   return digest;
 }
 
+Digest blake3_of_zeros(uint64_t count) {
+  static constexpr uint8_t kZeros[64 << 10] = {};
+  std::vector<ByteSpan> chunks;
+  for (uint64_t left = count; left > 0; left -= chunks.back().size()) {
+    chunks.push_back(ByteSpan(kZeros).first(std::min<uint64_t>(left, sizeof(kZeros))));
+  }
+  return blake3(chunks);
+}
+
+bool is_zero(ByteSpan bytes) {
+  if (bytes.empty()) return true;
+  return bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+}
+
 std::string to_hex(const Digest& digest) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -61,12 +76,16 @@ bool from_hex(std::string_view text, Digest* digest) {
 }
 
 void run_digest_jobs(std::span<DigestJob> jobs, int threads) {
+  run_on_threads(jobs.size(), threads, [&](size_t i) { jobs[i].digest = blake3(jobs[i].chunks); });
+}
+
+void run_on_threads(size_t count, int threads, const std::function<void(size_t)>& job) {
   std::atomic<size_t> next{0};
   const auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) jobs[i].digest = blake3(jobs[i].chunks);
+    for (size_t i = next++; i < count; i = next++) job(i);
   };
   std::vector<std::jthread> others;
-  const size_t wanted = std::min(jobs.size(), static_cast<size_t>(std::max(threads, 1)));
+  const size_t wanted = std::min(count, static_cast<size_t>(std::max(threads, 1)));
   try {
     while (others.size() + 1 < wanted) others.emplace_back(work);
   } catch (const std::system_error&) {

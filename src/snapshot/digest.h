@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ using ByteSpan = std::span<const uint8_t>;
 Digest blake3(ByteSpan bytes);
 // Of the concatenation.
 Digest blake3(std::span<const ByteSpan> chunks);
+Digest blake3_of_zeros(uint64_t count);
+
+bool is_zero(ByteSpan bytes);  // all of them
 
 // 64 lower-case hex digits; parsing accepts nothing else.
 std::string to_hex(const Digest& digest);
@@ -29,7 +33,10 @@ struct DigestJob {
   Digest digest{};  // set by run_digest_jobs
 };
 
-// On at most `threads` threads, the caller's among them. Fewer if the system gives no more.
 void run_digest_jobs(std::span<DigestJob> jobs, int threads);
+
+// job(0) to job(count - 1), in any order, on at most `threads` threads, the caller's among them. Fewer if the
+// system gives no more.
+void run_on_threads(size_t count, int threads, const std::function<void(size_t)>& job);
 
 }  // namespace driftwood::snapshot

@@ -204,6 +204,10 @@ Header Manifest::portable_header() const {
 
 Status Manifest::verify(int threads) const {
   DW_RETURN_IF_ERROR(container_->verify_contents(threads));
+  return check_hash();
+}
+
+Status Manifest::check_hash() const {
   DW_ASSIGN_OR_RETURN(const EncodedHeader encoded, encode_header(portable_header(), path_));
   if (to_hex(encoded.hash) == hash_) return Status::ok();
   return data_loss(path_ + ": damaged: its contents are of snapshot " + to_hex(encoded.hash) +

@@ -65,6 +65,9 @@ class Manifest {
 
   // Every byte of the file, and that it is the snapshot with hash().
   Status verify(int threads) const;
+  // The same in two steps, the first as part of a check that this outlives.
+  void expect_contents(ContentsCheck* check) const { container_->expect_contents(check); }
+  Status check_hash() const;
   // The portable file's.
   Header portable_header() const;
   // For writing it again: tensors with piece_bytes have no chunks. Borrows from this.

@@ -94,22 +94,19 @@ std::optional<PackFile::Position> PackFile::find(uint64_t offset) const {
   return std::nullopt;
 }
 
-Status PackFile::verify(int threads) const {
-  DW_RETURN_IF_ERROR(container_->verify_contents(threads));
+void PackFile::expect_contents(ContentsCheck* check) const {
+  container_->expect_contents(check);
   for (const PieceClass& in : classes_) {
     if (in.length == in.stride) continue;
     for (uint64_t i = 0; i < in.count; ++i) {
-      const Position at{&in, i};
-      const ByteSpan rest = padding(at);
-      if (blake3(piece(at)) == in.digests[i] &&
-          std::all_of(rest.begin(), rest.end(), [](uint8_t b) { return b == 0; })) {
-        continue;
-      }
-      return data_loss(path_ + ": tensor '" + in.tensor->full_name + "', piece " + std::to_string(i) +
-                       ": its true bytes are not what its digest tells");
+      const auto fault = [this, &in, i] {
+        return data_loss(path_ + ": tensor '" + in.tensor->full_name + "', piece " + std::to_string(i) +
+                         ": its true bytes are not what its digest tells");
+      };
+      check->expect_digest(piece({&in, i}), in.digests[i], [fault](const Digest&) { return fault(); });
+      check->expect_zeros(padding({&in, i}), [fault](uint64_t) { return fault(); });
     }
   }
-  return Status::ok();
 }
 
 }  // namespace driftwood::snapshot

@@ -6,7 +6,7 @@
 // are not.
 //
 // open() checks structure and header, as Snapshot::open() does, and that the file is the one its name tells.
-// Contents are taken at their word if the file's stamp is the recorded one (`trusted`), or after verify().
+// Contents are taken at their word if the file's stamp is the recorded one (`trusted`), or after a check.
 //
 // Threads: immutable but for `trusted`, thread-safe. The file stays open and mapped while this lives.
 #pragma once
@@ -70,8 +70,8 @@ class PackFile {
 
   bool trusted() const { return trusted_.load(std::memory_order_acquire); }
   void set_trusted(bool trusted) const { trusted_.store(trusted, std::memory_order_release); }
-  // Every byte. Does not change `trusted`.
-  Status verify(int threads) const;
+  // Every byte, as part of a check that this outlives.
+  void expect_contents(ContentsCheck* check) const;
 
  private:
   PackFile(std::string path, const Digest& name) : path_(std::move(path)), name_(name) {}

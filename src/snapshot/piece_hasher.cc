@@ -1,15 +1,9 @@
 #include "snapshot/piece_hasher.h"
 
 #include <algorithm>
-#include <cstring>
 #include <system_error>
 
 namespace driftwood::snapshot {
-
-bool is_zero(ByteSpan bytes) {
-  if (bytes.empty()) return true;
-  return bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
-}
 
 PieceHasher::PieceHasher(std::vector<PieceJob> jobs, int threads)
     : jobs_(std::move(jobs)), done_(new std::atomic<bool>[jobs_.size()]()) {

@@ -36,6 +36,4 @@ class PieceHasher {
   std::vector<std::jthread> threads_;
 };
 
-bool is_zero(ByteSpan bytes);
-
 }  // namespace driftwood::snapshot

@@ -1,58 +1,21 @@
 #include "snapshot/reader.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "snapshot/container.h"
 
 namespace driftwood::snapshot {
 namespace {
 
-// A digest to compute, what it must be, and whose it is.
-struct Expectation {
-  const StoredTensor* tensor = nullptr;
-  int64_t piece = -1;  // -1: the whole tensor; -2: its hashes
-  Digest digest{};
-};
-
-Status mismatch(const Expectation& wanted, const Digest& found, const std::string& name) {
-  std::string place = name + ": tensor '" + wanted.tensor->full_name + "'";
-  if (wanted.piece == -2) place = name + ": tensor '" + wanted.tensor->full_name + ".hashes'";
-  if (wanted.piece >= 0) {
-    const uint64_t begin = static_cast<uint64_t>(wanted.piece) * wanted.tensor->piece_bytes;
-    place += ", piece " + std::to_string(wanted.piece) + " (from its byte " + std::to_string(begin) + ")";
-  }
-  return data_loss(place + ": damaged: its BLAKE3 is " + to_hex(found) + ", it should be " +
-                   to_hex(wanted.digest));
+Status wrong_digest(const std::string& place, const Digest& found, const Digest& wanted) {
+  return data_loss(place + ": damaged: its BLAKE3 is " + to_hex(found) + ", it should be " + to_hex(wanted));
 }
 
-Status check_padding(const uint8_t* begin, uint64_t bytes, uint64_t extent_bytes, const std::string& place) {
-  const ByteSpan padding(begin + bytes, extent_bytes - bytes);
-  const auto found = std::find_if(padding.begin(), padding.end(), [](uint8_t b) { return b != 0; });
-  if (found == padding.end()) return Status::ok();
-  return data_loss(place + ": damaged: its padding is not zero at byte " +
-                   std::to_string(bytes + static_cast<uint64_t>(found - padding.begin())));
-}
-
-Status check_paddings(const StoredTensor& t, const std::string& name) {
-  const std::string place = name + ": tensor '" + t.full_name;
-  DW_RETURN_IF_ERROR(check_padding(t.bytes.data(), t.bytes.size(), t.extent_bytes, place + "'"));
-  if (t.piece_bytes == 0) return Status::ok();
-  const ByteSpan hashes = t.piece_hashes;
-  return check_padding(hashes.data(), hashes.size(), padded_bytes(hashes.size()), place + ".hashes'");
-}
-
-void expect_pieces(const StoredTensor& t, std::vector<Expectation>* wanted, std::vector<ByteSpan>* inputs) {
-  wanted->push_back({&t, -2, t.digest});
-  inputs->push_back(t.piece_hashes);
-  const uint64_t pieces = t.piece_hashes.size() / sizeof(Digest);
-  for (uint64_t i = 0; i < pieces; ++i) {
-    Expectation e{&t, static_cast<int64_t>(i)};
-    std::memcpy(e.digest.data(), t.piece_hashes.data() + i * sizeof(Digest), sizeof(Digest));
-    wanted->push_back(e);
-    const uint64_t begin = i * t.piece_bytes;
-    inputs->push_back(t.bytes.subspan(begin, std::min<uint64_t>(t.piece_bytes, t.bytes.size() - begin)));
-  }
+void expect_padding(const uint8_t* begin, uint64_t bytes, uint64_t extent_bytes, const std::string& place,
+                    ContentsCheck* check) {
+  check->expect_zeros({begin + bytes, extent_bytes - bytes}, [place, bytes](uint64_t other) {
+    return data_loss(place + ": damaged: its padding is not zero at byte " + std::to_string(bytes + other));
+  });
 }
 
 }  // namespace
@@ -119,39 +82,48 @@ Status Snapshot::check_identity(const Identity& expected, std::span<const std::s
   return snapshot::check_identity(identity_, expected, exempt, name_);
 }
 
-Status Snapshot::verify(std::span<const StoredTensor* const> tensors, int threads) const {
-  std::vector<Expectation> wanted;
-  std::vector<ByteSpan> inputs;
-  for (const StoredTensor* t : tensors) {
-    DW_RETURN_IF_ERROR(check_paddings(*t, name_));
-    if (t->piece_bytes != 0) {
-      expect_pieces(*t, &wanted, &inputs);
-      continue;
-    }
-    wanted.push_back({t, -1, t->digest});
-    inputs.push_back(t->bytes);
+void Snapshot::expect_tensor(const StoredTensor& t, ContentsCheck* check) const {
+  const std::string place = name_ + ": tensor '" + t.full_name;
+  expect_padding(t.bytes.data(), t.bytes.size(), t.extent_bytes, place + "'", check);
+  const ByteSpan whole = t.piece_bytes == 0 ? t.bytes : t.piece_hashes;
+  const std::string of = t.piece_bytes == 0 ? place + "'" : place + ".hashes'";
+  check->expect_digest(whole, t.digest,
+                       [of, &t](const Digest& found) { return wrong_digest(of, found, t.digest); });
+  if (t.piece_bytes == 0) return;
+  expect_padding(whole.data(), whole.size(), padded_bytes(whole.size()), of, check);
+  expect_pieces(t, check);
+}
+
+void Snapshot::expect_pieces(const StoredTensor& t, ContentsCheck* check) const {
+  const auto* digests = reinterpret_cast<const Digest*>(t.piece_hashes.data());
+  const uint64_t pieces = t.piece_hashes.size() / sizeof(Digest);
+  for (uint64_t i = 0; i < pieces; ++i) {
+    const uint64_t begin = i * t.piece_bytes;
+    const ByteSpan piece = t.bytes.subspan(begin, std::min<uint64_t>(t.piece_bytes, t.bytes.size() - begin));
+    check->expect_digest(piece, digests[i], [this, &t, i](const Digest& found) {
+      return wrong_digest(name_ + ": tensor '" + t.full_name + "', piece " + std::to_string(i) +
+                              " (from its byte " + std::to_string(i * t.piece_bytes) + ")",
+                          found, reinterpret_cast<const Digest*>(t.piece_hashes.data())[i]);
+    });
   }
-  std::vector<DigestJob> jobs;
-  jobs.reserve(inputs.size());
-  for (const ByteSpan& input : inputs) jobs.push_back({{&input, 1}});
-  run_digest_jobs(jobs, threads);
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].digest != wanted[i].digest) return mismatch(wanted[i], jobs[i].digest, name_);
+}
+
+void Snapshot::expect_contents(ContentsCheck* check) const {
+  for (const StoredSection& section : sections_) {
+    for (const StoredTensor& tensor : section.tensors) expect_tensor(tensor, check);
   }
-  return Status::ok();
 }
 
 Status Snapshot::verify_tensor(const StoredTensor& tensor, int threads) const {
-  const StoredTensor* one = &tensor;
-  return verify({&one, 1}, threads);
+  ContentsCheck check;
+  expect_tensor(tensor, &check);
+  return check.run(threads);
 }
 
 Status Snapshot::verify_contents(int threads) const {
-  std::vector<const StoredTensor*> tensors;
-  for (const StoredSection& section : sections_) {
-    for (const StoredTensor& tensor : section.tensors) tensors.push_back(&tensor);
-  }
-  return verify(tensors, threads);
+  ContentsCheck check;
+  expect_contents(&check);
+  return check.run(threads);
 }
 
 }  // namespace driftwood::snapshot

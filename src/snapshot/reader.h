@@ -21,6 +21,7 @@
 
 #include "base/status.h"
 #include "os/mapped_file.h"
+#include "snapshot/contents_check.h"
 #include "snapshot/header.h"
 
 namespace driftwood::snapshot {
@@ -61,6 +62,8 @@ class Snapshot {
 
   // Every byte, on at most `threads` threads.
   Status verify_contents(int threads = 1) const;
+  // The same, as part of a check that outlives neither this nor the bytes.
+  void expect_contents(ContentsCheck* check) const;
   // One tensor of sections().
   Status verify_tensor(const StoredTensor& tensor, int threads = 1) const;
 
@@ -68,7 +71,8 @@ class Snapshot {
   Snapshot(std::string name, ByteSpan bytes) : name_(std::move(name)), bytes_(bytes) {}
   static Result<std::unique_ptr<Snapshot>> read(ByteSpan bytes, const std::string& name);
   void place_sections(const DecodedHeader& decoded);
-  Status verify(std::span<const StoredTensor* const> tensors, int threads) const;
+  void expect_tensor(const StoredTensor& tensor, ContentsCheck* check) const;
+  void expect_pieces(const StoredTensor& tensor, ContentsCheck* check) const;
 
   std::shared_ptr<const os::MappedFile> file_;
   std::string name_;

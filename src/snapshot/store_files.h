@@ -54,6 +54,7 @@ class FolderStore final : public Store {
   Status check_snapshot(const PackedSnapshot& snapshot, bool trusted_manifest, Verify verify);
   // All of it; whether it is whole decides whether it is trusted from now on.
   Status verify_pack(const PackFile& pack);
+  Status conclude_pack(const PackFile& pack, const Status& status);
   Status verify_all();
   // Nothing, if it is in the store and its packs are there.
   bool has_snapshot(const std::string& hash);

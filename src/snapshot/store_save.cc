@@ -307,13 +307,8 @@ Result<SaveReport> SnapshotSave::run(const std::string& name) {
 
 Digest FolderStore::zero_digest(uint64_t length) {
   const auto [entry, added] = zero_digests_.emplace(length, Digest{});
-  if (!added) return entry->second;
-  static constexpr uint8_t kZeroUnit[kUnitBytes] = {};
-  std::vector<ByteSpan> chunks;
-  for (uint64_t left = length; left > 0; left -= chunks.back().size()) {
-    chunks.push_back(ByteSpan(kZeroUnit).first(std::min(left, kUnitBytes)));
-  }
-  return entry->second = blake3(chunks);
+  if (added) entry->second = blake3_of_zeros(length);
+  return entry->second;
 }
 
 bool FolderStore::has_snapshot(const std::string& hash) {

@@ -6,8 +6,13 @@
 namespace driftwood::snapshot {
 
 Status FolderStore::verify_pack(const PackFile& pack) {
+  ContentsCheck check;
+  pack.expect_contents(&check);
+  return conclude_pack(pack, check.run(threads_));
+}
+
+Status FolderStore::conclude_pack(const PackFile& pack, const Status& status) {
   const std::string hash = to_hex(pack.name());
-  const Status status = pack.verify(threads_);
   pack.set_trusted(status.is_ok());
   if (status.is_ok()) {
     folder_.record_stamp(StoreFile::kPack, hash, pack.stamp());
@@ -21,14 +26,21 @@ Status FolderStore::verify_pack(const PackFile& pack) {
 Status FolderStore::check_snapshot(const PackedSnapshot& snapshot, bool trusted_manifest, Verify verify) {
   const Manifest& manifest = snapshot.manifest();
   const bool full = verify == Verify::kFull;
-  bool checked = full || !trusted_manifest;
-  if (checked) DW_RETURN_IF_ERROR(manifest.verify(threads_));
+  std::vector<const PackFile*> packs;
   for (const std::shared_ptr<PackFile>& pack : snapshot.packs()) {
-    if (pack->trusted() && !full) continue;
-    checked = true;
-    (void)verify_pack(*pack).is_ok();
+    if (full || !pack->trusted()) packs.push_back(pack.get());
   }
-  if (!checked) return Status::ok();
+  const bool whole_manifest = full || !trusted_manifest;
+  if (!whole_manifest && packs.empty()) return Status::ok();
+  std::vector<ContentsCheck> checks(packs.size() + 1);  // the manifest's last
+  if (whole_manifest) manifest.expect_contents(&checks.back());
+  for (size_t i = 0; i < packs.size(); ++i) packs[i]->expect_contents(&checks[i]);
+  ContentsCheck::run(checks, threads_);
+  for (size_t i = 0; i < packs.size(); ++i) (void)conclude_pack(*packs[i], checks[i].status()).is_ok();
+  if (whole_manifest) {
+    DW_RETURN_IF_ERROR(checks.back().status());
+    DW_RETURN_IF_ERROR(manifest.check_hash());
+  }
   DW_RETURN_IF_ERROR(snapshot.check_trusted_pieces());
   DW_RETURN_IF_ERROR(snapshot.verify_other_pieces(threads_));
   if (!trusted_manifest) folder_.record_stamp(StoreFile::kManifest, manifest.hash(), manifest.stamp());

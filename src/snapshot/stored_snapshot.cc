@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "os/folder.h"
 #include "os/os_error.h"
 #include "snapshot/container.h"
-#include "snapshot/piece_hasher.h"
 
 namespace driftwood::snapshot {
 namespace {
@@ -168,52 +168,35 @@ Status PackedSnapshot::check_trusted_pieces() const {
 }
 
 Status PackedSnapshot::verify_other_pieces(int threads) const {
-  struct Wanted {
-    const Manifest::Placed* tensor;
-    uint64_t piece;
-    const PackFile* pack;
-  };
-  static constexpr uint8_t kZeros[kUnitBytes] = {};
-  std::vector<Wanted> wanted;
-  std::vector<std::vector<ByteSpan>> inputs;
+  ContentsCheck check;
   std::set<std::pair<const uint8_t*, Digest>> seen;  // shared pieces are hashed once
-  std::set<std::pair<uint64_t, Digest>> zeros;
+  std::map<uint64_t, Digest> zeros;                  // by length
   for (const Manifest::Placed& tensor : manifest_->placed()) {
     DW_RETURN_IF_ERROR(visit_pieces(
         tensor, [&](uint64_t piece, const PackFile* pack, const PackFile::Position& at) -> Status {
           const Digest& digest = tensor.digests[piece];
-          const uint64_t length = piece_length(tensor, piece);
-          std::vector<ByteSpan> input;
+          const auto fault = [this, &tensor, piece](const std::string& in, const Digest& found) {
+            return data_loss(piece_place(manifest_->path(), tensor, piece) + ": damaged in " + in +
+                             ": its BLAKE3 is " + to_hex(found) + ", it should be " +
+                             to_hex(tensor.digests[piece]));
+          };
           if (pack == nullptr) {
-            if (!zeros.insert({length, digest}).second) return Status::ok();
-            for (uint64_t left = length; left > 0; left -= input.back().size()) {
-              input.push_back(ByteSpan(kZeros).first(std::min(left, kUnitBytes)));
-            }
-          } else {
-            if (pack->trusted()) return Status::ok();
-            if (!seen.insert({pack->piece(at).data(), digest}).second) return Status::ok();
-            input = {pack->piece(at)};
-            if (!is_zero(pack->padding(at))) {
-              return data_loss(piece_place(manifest_->path(), tensor, piece) + ": damaged in " +
-                               pack->path() + ": its padding is not zero");
-            }
+            const uint64_t length = piece_length(tensor, piece);
+            const auto [zero, added] = zeros.emplace(length, Digest{});
+            if (added) zero->second = blake3_of_zeros(length);
+            return zero->second == digest ? Status::ok() : fault(manifest_->path(), zero->second);
           }
-          wanted.push_back({&tensor, piece, pack});
-          inputs.push_back(std::move(input));
+          if (pack->trusted() || !seen.insert({pack->piece(at).data(), digest}).second) return Status::ok();
+          check.expect_zeros(pack->padding(at), [this, &tensor, piece, pack](uint64_t) {
+            return data_loss(piece_place(manifest_->path(), tensor, piece) + ": damaged in " + pack->path() +
+                             ": its padding is not zero");
+          });
+          check.expect_digest(pack->piece(at), digest,
+                              [fault, pack](const Digest& found) { return fault(pack->path(), found); });
           return Status::ok();
         }));
   }
-  std::vector<DigestJob> jobs;
-  for (const std::vector<ByteSpan>& input : inputs) jobs.push_back({input});
-  run_digest_jobs(jobs, threads);
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const Wanted& w = wanted[i];
-    if (jobs[i].digest == w.tensor->digests[w.piece]) continue;
-    return data_loss(piece_place(manifest_->path(), *w.tensor, w.piece) + ": damaged in " +
-                     (w.pack == nullptr ? manifest_->path() : w.pack->path()) + ": its BLAKE3 is " +
-                     to_hex(jobs[i].digest) + ", it should be " + to_hex(w.tensor->digests[w.piece]));
-  }
-  return Status::ok();
+  return check.run(threads);
 }
 
 SnapshotContents PackedSnapshot::contents(ByteSpan zeros) const {
