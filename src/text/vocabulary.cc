@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "text/bridge_call.h"
@@ -80,64 +79,6 @@ int32_t flag_or_absent(const Checkpoint& checkpoint, const std::string& key) {
   return value->boolean ? 1 : 0;
 }
 
-std::string_view view(const dwb_str& text) { return {text.data, text.len}; }
-
-// Tokens by spelling. Unused places of a padded vocabulary may be empty texts.
-using Index = std::unordered_map<std::string_view, size_t>;
-
-Result<Index> index_of(const Checkpoint& checkpoint, const std::vector<dwb_str>& tokens) {
-  Index index;
-  index.reserve(tokens.size());
-  for (size_t id = 0; id < tokens.size(); ++id) {
-    const auto [entry, added] = index.emplace(view(tokens[id]), id);
-    if (!added && tokens[id].len > 0) {
-      return bad_key(checkpoint, "tokens",
-                     "spells '" + std::string(view(tokens[id])) + "' twice, as tokens " +
-                         std::to_string(entry->second) + " and " + std::to_string(id));
-    }
-  }
-  return index;
-}
-
-Status bad_merge(const Checkpoint& checkpoint, size_t entry, std::string_view merge,
-                 const std::string& what) {
-  constexpr size_t kShown = 100;
-  return bad_key(
-      checkpoint, "merges",
-      "entry " + std::to_string(entry) + ", '" + std::string(merge.substr(0, kShown)) + "', " + what);
-}
-
-// Every half and every result must be a token. Results usually stand in the vocabulary in the order of the
-// merges, so the token behind the last result is looked at before the index is asked.
-Status check_merges(const Checkpoint& checkpoint, const Index& index, const std::vector<dwb_str>& tokens,
-                    const std::vector<dwb_str>& merges) {
-  std::string both;
-  size_t next = 0;
-  for (size_t i = 0; i < merges.size(); ++i) {
-    const std::string_view merge = view(merges[i]);
-    const size_t space = merge.find(' ', 1);  // a left half that begins with a space is possible
-    if (space == std::string_view::npos || space + 1 >= merge.size()) {
-      return bad_merge(checkpoint, i, merge, "is not two tokens with a space between");
-    }
-    const std::string_view left = merge.substr(0, space);
-    const std::string_view right = merge.substr(space + 1);
-    both.assign(left).append(right);
-    if (next >= tokens.size() || view(tokens[next]) != both) {
-      const auto found = index.find(both);
-      if (found == index.end())
-        return bad_merge(checkpoint, i, merge, "makes '" + both + "', which is no token");
-      next = found->second;
-    }
-    ++next;
-    for (const std::string_view half : {left, right}) {
-      if (!index.contains(half)) {
-        return bad_merge(checkpoint, i, merge, "needs '" + std::string(half) + "', which is no token");
-      }
-    }
-  }
-  return Status::ok();
-}
-
 Result<TokenizerHandle> from_gguf(const Checkpoint& checkpoint) {
   DW_ASSIGN_OR_RETURN(const std::string_view model, text_or_empty(checkpoint, "model"));
   if (model.empty())
@@ -151,10 +92,6 @@ Result<TokenizerHandle> from_gguf(const Checkpoint& checkpoint) {
   DW_ASSIGN_OR_RETURN(const std::vector<int32_t> types, token_types(checkpoint, tokens.size()));
   DW_ASSIGN_OR_RETURN(const std::vector<dwb_str> merges, texts(checkpoint, "merges"));
   DW_ASSIGN_OR_RETURN(const std::string_view pre, text_or_empty(checkpoint, "pre"));
-  {
-    DW_ASSIGN_OR_RETURN(const Index index, index_of(checkpoint, tokens));
-    DW_RETURN_IF_ERROR(check_merges(checkpoint, index, tokens, merges));
-  }
   dwb_bpe_spec spec{};
   spec.tokens = tokens.data();
   spec.n_tokens = tokens.size();

@@ -4,7 +4,7 @@ use super::bytes::{byte_token, Style, TokenTable};
 use super::pre::Family;
 use super::{Frame, Tokenizer};
 use crate::boundary::{Error, Result};
-use std::collections::HashMap;
+use std::collections::HashSet;
 use tokenizers::decoders::byte_level::ByteLevel;
 use tokenizers::models::bpe::{Vocab, BPE};
 use tokenizers::AddedToken;
@@ -73,31 +73,56 @@ impl Tokenizer {
 }
 
 fn model(spec: &Spec, family: &Family) -> Result<BPE> {
-    let mut vocabulary = HashMap::with_capacity(spec.tokens.len());
-    for (id, token) in spec.tokens.iter().enumerate() {
-        // The first of two equal spellings is the one that texts become.
-        vocabulary.entry(*token).or_insert(id as u32);
-    }
-    let known = |left: &str, right: &str| {
-        let mut both = String::with_capacity(left.len() + right.len());
-        both.push_str(left);
-        both.push_str(right);
-        [left, right, &both].iter().all(|t| vocabulary.contains_key(t))
-    };
+    let vocabulary = vocabulary(spec)?;
     let mut merges = Vec::with_capacity(spec.merges.len());
-    for merge in &spec.merges {
+    for (i, merge) in spec.merges.iter().enumerate() {
         let (left, right) = split_merge(merge)
-            .ok_or_else(|| Error::invalid(format!("merge '{merge}' is not two tokens with a space between")))?;
-        if known(left, right) {
-            merges.push((left.to_string(), right.to_string()));
-        }
+            .ok_or_else(|| bad_merge(i, merge, "is not two tokens with a space between"))?;
+        merges.push((left.to_string(), right.to_string()));
     }
-    let owned: Vocab = vocabulary.iter().map(|(t, id)| (t.to_string(), *id)).collect();
     BPE::builder()
-        .vocab_and_merges(owned, merges)
+        .vocab_and_merges(vocabulary, merges)
         .ignore_merges(spec.ignore_merges.unwrap_or(family.ignore_merges))
         .build()
-        .map_err(|e| Error::invalid(format!("vocabulary: {e}")))
+        .map_err(|e| stray_merge(spec).unwrap_or_else(|| Error::invalid(format!("vocabulary: {e}"))))
+}
+
+/// Ids by spelling. Unused places of a padded vocabulary may be empty texts.
+fn vocabulary(spec: &Spec) -> Result<Vocab> {
+    let mut ids = Vocab::with_capacity(spec.tokens.len());
+    for (id, token) in spec.tokens.iter().enumerate() {
+        let first = *ids.entry(token.to_string()).or_insert(id as u32);
+        if first as usize != id && !token.is_empty() {
+            return Err(Error::invalid(format!(
+                "tokens spells '{}' twice, as tokens {first} and {id}",
+                shown(token)
+            )));
+        }
+    }
+    Ok(ids)
+}
+
+/// What is wrong with the merges, if one of them needs or makes what is no token. The crate finds that, too, but
+/// does not say where.
+fn stray_merge(spec: &Spec) -> Option<Error> {
+    let known: HashSet<&str> = spec.tokens.iter().copied().collect();
+    spec.merges.iter().enumerate().find_map(|(i, merge)| {
+        let (left, right) = split_merge(merge)?;
+        if let Some(half) = [left, right].into_iter().find(|half| !known.contains(half)) {
+            return Some(bad_merge(i, merge, &format!("needs '{}', which is no token", shown(half))));
+        }
+        let both = format!("{left}{right}");
+        (!known.contains(both.as_str()))
+            .then(|| bad_merge(i, merge, &format!("makes '{}', which is no token", shown(&both))))
+    })
+}
+
+fn bad_merge(entry: usize, merge: &str, what: &str) -> Error {
+    Error::invalid(format!("merges entry {entry}, '{}', {what}", shown(merge)))
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(100).collect()
 }
 
 /// The space between the halves is the first that is not the left half's own first character.

@@ -10,7 +10,7 @@ fn spec() -> Spec<'static> {
     Spec {
         tokens: TOKENS.to_vec(),
         types: &TYPES,
-        merges: vec!["a b", "Ġ ab", "x y"],
+        merges: vec!["a b", "Ġ ab"],
         pre: "gpt-2",
         bos: Some(1),
         eos: None,
@@ -56,6 +56,9 @@ fn bad_specs_are_refused() {
     refused(&|s| s.bos = None);
     refused(&|s| s.add_eos = Some(true));
     refused(&|s| s.merges.push("ab"));
+    refused(&|s| s.merges.push("x a"));
+    refused(&|s| s.merges.push("b a"));
+    refused(&|s| s.tokens[4] = "a");
 }
 
 fn sentence_json() -> String {
