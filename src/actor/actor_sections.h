@@ -57,6 +57,8 @@ Result<std::unique_ptr<DescribedActor>> describe_actor(const FrozenActor& frozen
 
 // `module` of the result stays null; module_code() gives its bytes.
 Result<std::shared_ptr<FrozenActor>> read_actor(std::shared_ptr<const snapshot::StoredSnapshot> stored);
+// Whether read_actor() will take what a portable file holds, once that is in a store.
+Status check_portable(const snapshot::Snapshot& file);
 Result<std::vector<uint8_t>> module_code(const snapshot::StoredSnapshot& stored);
 
 // Names that writer and reader share.

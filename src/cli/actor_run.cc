@@ -6,6 +6,8 @@
 #include <iostream>
 #include <iterator>
 
+#include "cli/checks.h"
+
 namespace driftwood::cli {
 namespace {
 
@@ -86,7 +88,9 @@ void add_start_flags(CLI::App* cmd, StartFlags* flags) {
   cmd->add_option("args", flags->args, "Arguments the guest sees");
   cmd->add_option("--actor-config", flags->config_file, "File whose bytes the guest reads with config_read");
   cmd->add_option("--env", flags->env, "Grant an environment variable NAME=VALUE")->allow_extra_args(false);
-  cmd->add_option("--seed", flags->seed, "Seed of the guest's random numbers")->capture_default_str();
+  cmd->add_option("--seed", flags->seed, "Seed of the guest's random numbers")
+      ->check(whole_number())
+      ->capture_default_str();
 }
 
 void add_grant_flags(CLI::App* cmd, GrantFlags* flags) {

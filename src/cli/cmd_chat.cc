@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/actor_host.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/embedded_guests.h"
 #include "engine/loaded_model.h"
@@ -89,12 +90,14 @@ void add_chat(CLI::App& app, Action* action) {
   add_host_flags(cmd, &flags->host);
   cmd->add_option("--system", flags->system, "System prompt");
   cmd->add_option("--max-tokens", flags->max_tokens, "Most tokens of an answer")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kMostInt32))
       ->capture_default_str();
   cmd->add_option("--temperature", flags->temperature, "0: always the best token")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  cmd->add_option("--top-k", flags->top_k, "0: off")->check(CLI::NonNegativeNumber)->capture_default_str();
+  cmd->add_option("--top-k", flags->top_k, "0: off")
+      ->check(whole_number(0, kMostInt32))
+      ->capture_default_str();
   cmd->add_option("--top-p", flags->top_p, "1: off")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   cmd->add_option("--min-p", flags->min_p, "0: off")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   cmd->add_option("--repetition-penalty", flags->repetition_penalty, "1: off")
@@ -102,7 +105,7 @@ void add_chat(CLI::App& app, Action* action) {
       ->capture_default_str();
   cmd->add_option("--presence-penalty", flags->presence_penalty, "0: off")->capture_default_str();
   cmd->add_option("--frequency-penalty", flags->frequency_penalty, "0: off")->capture_default_str();
-  cmd->add_option("--seed", flags->seed, "Seed of the draws")->capture_default_str();
+  cmd->add_option("--seed", flags->seed, "Seed of the draws")->check(whole_number())->capture_default_str();
   cmd->callback([=] { *action = [=] { return run_chat(*flags); }; });
 }
 

@@ -16,7 +16,7 @@ struct RunFlags {
 };
 
 Status run_actor(const RunFlags& flags) {
-  DW_ASSIGN_OR_RETURN(const auto keeper, SnapshotKeeper::open(flags.keep));
+  DW_ASSIGN_OR_RETURN(const auto keeper, SnapshotKeeper::open(flags.keep, flags.start.name));
   DW_ASSIGN_OR_RETURN(const auto host, ActorHost::open(flags.host));
   DW_ASSIGN_OR_RETURN(
       const auto module,

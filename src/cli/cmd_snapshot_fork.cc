@@ -2,6 +2,7 @@
 
 #include "actor/actor_saver.h"
 #include "actor/actor_sections.h"
+#include "cli/checks.h"
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
 #include "cli/snapshot_fit.h"
@@ -36,7 +37,7 @@ class ModuleBytes final : public wasm::Module {
 Status fork_snapshot(const ForkFlags& flags) {
   DW_RETURN_IF_ERROR(check_snapshot_name(flags.name, "--name"));
   DW_ASSIGN_OR_RETURN(const auto store, open_store(flags.store, StoreUse::kWrite));
-  if (store->resolve(flags.name).is_ok()) {
+  if (store->named(flags.name).is_ok()) {
     return already_exists("a snapshot is named '" + flags.name +
                           "' already (`driftwood snapshot remove` frees it)");
   }
@@ -82,7 +83,9 @@ void add_snapshot_fork(CLI::App& parent, const InheritedStore& store, Action* ac
   flags->store.inherited = store;
   cmd->add_option("which", flags->which, "Snapshot: name or hash")->required();
   cmd->add_option("--name", flags->name, "Name of the new snapshot and its actor")->required();
-  cmd->add_option("--stream", flags->stream, "Stream of the draws")->capture_default_str();
+  cmd->add_option("--stream", flags->stream, "Stream of the draws")
+      ->check(whole_number())
+      ->capture_default_str();
   add_snapshot_flags(cmd, flags.get());
   cmd->callback([=] { *action = [=] { return fork_snapshot(*flags); }; });
 }

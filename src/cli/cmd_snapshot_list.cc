@@ -60,9 +60,12 @@ Status list_snapshots(const SnapshotFlags& flags) {
 Status remove_name(const NameFlags& flags) {
   DW_ASSIGN_OR_RETURN(const auto store, open_store(flags.store, StoreUse::kWrite));
   DW_RETURN_IF_ERROR(check_snapshot_name(flags.name, "NAME"));
-  DW_ASSIGN_OR_RETURN(const std::string hash, store->resolve(flags.name));
+  const Result<std::string> hash = store->named(flags.name);  // a damaged name can be taken away, too
+  if (hash.status().code() == Code::kNotFound) {
+    return not_found(store->path() + ": no snapshot is named '" + flags.name + "'");
+  }
   DW_RETURN_IF_ERROR(store->remove_name(flags.name));
-  if (flags.json) print_json({{"name", flags.name}, {"hash", hash}});
+  if (flags.json) print_json({{"name", flags.name}, {"hash", hash.is_ok() ? *hash : ""}});
   return Status::ok();
 }
 

@@ -3,6 +3,7 @@
 
 #include "actor/actor_sections.h"
 #include "cli/actor_run.h"
+#include "cli/checks.h"
 #include "cli/collected_output.h"
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
@@ -40,7 +41,8 @@ Result<Loaded> load(const RestoreFlags& flags) {
   std::string which = flags.which;
   if (names_a_file(which, reading.is_ok() ? reading->get() : nullptr)) {
     DW_ASSIGN_OR_RETURN(loaded.store, open_store(flags.keep.store, StoreUse::kMake));
-    DW_ASSIGN_OR_RETURN(const snapshot::SaveReport imported, loaded.store->import_file(which, ""));
+    DW_ASSIGN_OR_RETURN(const snapshot::SaveReport imported,
+                        loaded.store->import_file(which, "", accept_actor(which)));
     which = imported.hash;
   } else {
     DW_RETURN_IF_ERROR(reading.status());
@@ -90,11 +92,12 @@ Status restore_actor(RestoreFlags flags) {
   const std::shared_ptr<const snapshot::StoredSnapshot> stored = loaded.stored;
   DW_ASSIGN_OR_RETURN(const auto frozen, actor::read_actor(stored));
   DW_RETURN_IF_ERROR(check_memory(flags, *frozen));
+  const std::string name = flags.name.empty() ? frozen->name : flags.name;
   // Without a model it goes on without one, unless one is asked for.
   if (frozen->identity.model.model_fingerprint.empty() && flags.host.engine.model == EngineFlags().model) {
     flags.host.engine.model = "none";
   }
-  DW_ASSIGN_OR_RETURN(const auto keeper, SnapshotKeeper::create(std::move(loaded.store), flags.keep));
+  DW_ASSIGN_OR_RETURN(const auto keeper, SnapshotKeeper::create(std::move(loaded.store), flags.keep, name));
   CollectedOutput output;
   DW_ASSIGN_OR_RETURN(const auto host, ActorHost::open(flags.host));
   DW_ASSIGN_OR_RETURN(const auto module, load_module(*host, flags, *stored));
@@ -111,7 +114,6 @@ Status restore_actor(RestoreFlags flags) {
   options.checkpoint = keeper->sink();
   options.hold_at = keeper->next_hold(frozen->life.tokens_generated);
   if (flags.json) options.output = output.sink();
-  const std::string name = flags.name.empty() ? frozen->name : flags.name;
   const Result<actor::ActorId> id = host->thaw(name, *frozen, module, std::move(options));
   DW_RETURN_IF_ERROR(id.is_ok() ? Status::ok() : id.status().with_context(flags.which));
   DW_ASSIGN_OR_RETURN(const TurnsEnd end, run_and_keep(*host, *id, flags.turns, keeper.get()));
@@ -149,6 +151,7 @@ void add_snapshot_restore(CLI::App& parent, const InheritedStore& store, Action*
                 "Go on under another numerics id; noted in later snapshots");
   cmd->add_option("--stream", flags->stream,
                   "Go on as the fork of that stream: 0 as it was, others draw differently")
+      ->check(whole_number())
       ->capture_default_str();
   add_keep_flags(cmd, &flags->keep);
   cmd->add_flag("--json", flags->json, "Print JSON, the output in it");

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "cli/actor_run.h"
+#include "cli/checks.h"
 #include "cli/collected_output.h"
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
@@ -57,8 +58,12 @@ void note_end(const SaveFlags& flags, const TurnsEnd& end) {
 
 Status save_actor(SaveFlags flags) {
   if (flags.start.name.empty()) flags.start.name = flags.keep.name.empty() ? "actor" : flags.keep.name;
+  if (flags.keep.name.empty()) {
+    DW_RETURN_IF_ERROR(check_snapshot_name(flags.start.name, "--actor-name, for want of --name"));
+  }
   DW_ASSIGN_OR_RETURN(auto store, open_store(flags.keep.store, StoreUse::kMake));
-  DW_ASSIGN_OR_RETURN(const auto keeper, SnapshotKeeper::create(std::move(store), flags.keep));
+  DW_ASSIGN_OR_RETURN(const auto keeper,
+                      SnapshotKeeper::create(std::move(store), flags.keep, flags.start.name));
   CollectedOutput output;
   DW_ASSIGN_OR_RETURN(const auto host, ActorHost::open(flags.host));
   DW_ASSIGN_OR_RETURN(const auto module, load_to_start(*host, flags.start, true, flags.grants.quiet));
@@ -101,9 +106,9 @@ void add_snapshot_save(CLI::App& parent, const InheritedStore& store, Action* ac
   add_store_flag(cmd, &flags->keep.store);
   cmd->add_option("--name", flags->keep.name, "Name of the snapshot; the actor's, or 'actor', if not given");
   cmd->add_option("--tokens", flags->hold.tokens_generated, "Stop after that many generated tokens")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, kMostInt64));
   cmd->add_option("--handlers", flags->hold.handlers_run, "Stop after that many handlers")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number());
   cmd->add_flag("--json", flags->json, "Print JSON");
   cmd->callback([=] { *action = [=] { return save_actor(*flags); }; });
 }

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "actor/actor_sections.h"
 #include "cli/printing.h"
 #include "cli/snapshot_commands.h"
 #include "cli/snapshot_source.h"
@@ -52,8 +51,10 @@ Status verify(const VerifyFlags& flags) {
 
 Status export_snapshot(const TransferFlags& flags) {
   std::error_code ignored;
-  if (!flags.force &&
-      std::filesystem::symlink_status(flags.file, ignored).type() != std::filesystem::file_type::not_found) {
+  const auto type = std::filesystem::symlink_status(flags.file, ignored).type();
+  const bool there =
+      type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none;
+  if (!flags.force && there) {
     return already_exists(flags.file + " is there; --force replaces it");
   }
   DW_ASSIGN_OR_RETURN(const auto store, open_store(flags.store, StoreUse::kRead));
@@ -69,14 +70,14 @@ Status export_snapshot(const TransferFlags& flags) {
 Status import_snapshot(const TransferFlags& flags) {
   if (!flags.name.empty()) DW_RETURN_IF_ERROR(check_snapshot_name(flags.name, "--name"));
   DW_ASSIGN_OR_RETURN(const auto store, open_store(flags.store, StoreUse::kMake));
-  // Bytes first, then what they mean; the name last. What is refused has no name, and gc() removes it.
-  DW_ASSIGN_OR_RETURN(const snapshot::SaveReport report, store->import_file(flags.file, ""));
-  DW_ASSIGN_OR_RETURN(const auto stored, store->load(report.hash));
-  if (const auto read = actor::read_actor(stored); !read.is_ok()) {
-    return read.status().with_context(flags.file +
-                                      ": its bytes are whole, but it is no actor that can go on");
-  }
-  if (!flags.name.empty()) DW_RETURN_IF_ERROR(store->set_name(flags.name, report.hash));
+  const auto accept = [&](const snapshot::Snapshot& file) -> Status {
+    DW_RETURN_IF_ERROR(accept_actor(flags.file)(file));
+    if (flags.name.empty() || flags.force) return Status::ok();
+    const Result<std::string> there = store->named(flags.name);
+    if (!there.is_ok() || *there == file.hash()) return Status::ok();
+    return already_exists("another snapshot is named '" + flags.name + "'; --force moves the name");
+  };
+  DW_ASSIGN_OR_RETURN(const snapshot::SaveReport report, store->import_file(flags.file, flags.name, accept));
   if (flags.json) {
     print_json({{"hash", report.hash},
                 {"name", flags.name},
@@ -124,6 +125,7 @@ void add_snapshot_import(CLI::App& parent, const InheritedStore& store, Action* 
   flags->store.inherited = store;
   cmd->add_option("file", flags->file, "FILE that `snapshot export` wrote")->required();
   cmd->add_option("--name", flags->name, "Name it is to have; gc removes a snapshot without one");
+  cmd->add_flag("--force", flags->force, "Take the name from another snapshot that has it");
   add_snapshot_flags(cmd, flags.get());
   cmd->callback([=] { *action = [=] { return import_snapshot(*flags); }; });
 }

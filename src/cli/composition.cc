@@ -5,6 +5,7 @@
 #include <string_view>
 #include <thread>
 
+#include "cli/checks.h"
 #include "cli/model_locator.h"
 #include "device/cpu/cpu_device.h"
 #include "device/null/null_device.h"
@@ -58,7 +59,7 @@ void add_engine_flags(CLI::App* cmd, EngineFlags* flags) {
       ->capture_default_str();
   cmd->add_option("--context", flags->max_context, "Tokens a session may hold; 0: the model's limit")
       ->envname("DRIFTWOOD_CONTEXT")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, kMostInt64))
       ->capture_default_str();
   cmd->add_flag("--verify-cache", flags->verify_cache,
                 "Compare the packed-weight cache with its checksums first")

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/checks.h"
 #include "cli/printing.h"
 
 namespace driftwood::cli {
@@ -11,13 +12,15 @@ namespace driftwood::cli {
 void add_keep_flags(CLI::App* cmd, KeepFlags* flags) {
   add_store_flag(cmd, &flags->store);
   cmd->add_option(
-      "--snapshot-every", flags->every,
-      "Save a snapshot after every N generated tokens (a number), every turn (turn), or at the end "
-      "(on-exit)");
+         "--snapshot-every", flags->every,
+         "Save a snapshot after every N generated tokens (a number), every turn (turn), or at the end "
+         "(on-exit)")
+      ->check(not_empty());
   cmd->add_option("--snapshot-name", flags->name, "Name of the snapshots; the actor's if not given");
 }
 
-Result<std::unique_ptr<SnapshotKeeper>> SnapshotKeeper::open(const KeepFlags& flags) {
+Result<std::unique_ptr<SnapshotKeeper>> SnapshotKeeper::open(const KeepFlags& flags,
+                                                             const std::string& actor) {
   std::unique_ptr<snapshot::Store> store;
   if (!flags.wanted() && !flags.name.empty()) {
     return invalid_argument("--snapshot-name needs --snapshot-every or --store: nothing would be saved");
@@ -25,12 +28,15 @@ Result<std::unique_ptr<SnapshotKeeper>> SnapshotKeeper::open(const KeepFlags& fl
   if (flags.wanted()) {
     DW_ASSIGN_OR_RETURN(store, open_store(flags.store, StoreUse::kMake));
   }
-  return create(std::move(store), flags);
+  return create(std::move(store), flags, actor);
 }
 
 Result<std::unique_ptr<SnapshotKeeper>> SnapshotKeeper::create(std::unique_ptr<snapshot::Store> store,
-                                                               const KeepFlags& flags) {
+                                                               const KeepFlags& flags,
+                                                               const std::string& actor) {
   std::unique_ptr<SnapshotKeeper> keeper(new SnapshotKeeper());
+  keeper->actor_ = actor;
+  keeper->name_ = flags.name.empty() ? actor : flags.name;
   DW_RETURN_IF_ERROR(keeper->plan(flags));
   keeper->store_ = std::move(store);
   if (keeper->store_ != nullptr) {
@@ -41,8 +47,8 @@ Result<std::unique_ptr<SnapshotKeeper>> SnapshotKeeper::create(std::unique_ptr<s
 
 Status SnapshotKeeper::plan(const KeepFlags& flags) {
   if (!flags.name.empty()) DW_RETURN_IF_ERROR(check_snapshot_name(flags.name, "--snapshot-name"));
-  name_ = flags.name;
   if (flags.every.empty()) return Status::ok();
+  DW_RETURN_IF_ERROR(check_snapshot_name(name_, "the actor's name, for want of --snapshot-name"));
   if (flags.every == "turn") {
     schedule_ = Schedule::kTurn;
     return Status::ok();
@@ -74,15 +80,17 @@ actor::HoldPoint SnapshotKeeper::next_hold(int64_t tokens_generated) const {
 actor::CheckpointSink SnapshotKeeper::sink() {
   if (store_ == nullptr) return nullptr;
   return [this](const std::string& name, std::shared_ptr<actor::FrozenActor> frozen) -> Status {
-    if (!name.empty()) DW_RETURN_IF_ERROR(check_snapshot_name(name, "the name"));
-    std::string under = name_for(name, *frozen);
+    DW_ASSIGN_OR_RETURN(std::string under, name_for(name, *frozen));
     return submit({std::move(under), std::move(frozen), false});
   };
 }
 
-std::string SnapshotKeeper::name_for(const std::string& asked, const actor::FrozenActor& frozen) const {
-  if (!asked.empty()) return asked;
-  return name_.empty() ? snapshot_name_of(frozen.name) : name_;
+Result<std::string> SnapshotKeeper::name_for(const std::string& asked,
+                                             const actor::FrozenActor& frozen) const {
+  std::string name = asked;
+  if (name.empty()) name = frozen.name == actor_ ? name_ : frozen.name;
+  DW_RETURN_IF_ERROR(check_snapshot_name(name, asked.empty() ? "the actor's name" : "the name"));
+  return name;
 }
 
 Status SnapshotKeeper::save_where_held(actor::ActorSystem& system, actor::ActorId id,
@@ -116,8 +124,9 @@ void SnapshotKeeper::save_now(actor::ActorSystem& system, actor::ActorId id) {
 void SnapshotKeeper::freeze_and_submit(actor::ActorSystem& system, actor::ActorId id, IfFull if_full) {
   Result<std::shared_ptr<actor::FrozenActor>> frozen = system.freeze(id);
   if (!frozen.is_ok()) return fail(frozen.status());
-  std::string name = name_for("", **frozen);
-  const Status taken = submit({std::move(name), std::move(*frozen), if_full == IfFull::kReplace});
+  Result<std::string> name = name_for("", **frozen);
+  if (!name.is_ok()) return fail(name.status());
+  const Status taken = submit({std::move(*name), std::move(*frozen), if_full == IfFull::kReplace});
   if (!taken.is_ok()) fail(taken);
 }
 

@@ -33,7 +33,7 @@ namespace driftwood::cli {
 struct KeepFlags {
   StoreFlags store;
   std::string every;  // N tokens, "turn", "on-exit", or empty
-  std::string name;   // of the snapshots; empty: the actor's
+  std::string name;   // of that actor's snapshots; empty: the actor's
   bool wanted() const { return !every.empty() || !store.path.empty(); }
 };
 void add_keep_flags(CLI::App* cmd, KeepFlags* flags);
@@ -46,10 +46,11 @@ struct KeptSnapshot {
 class SnapshotKeeper {
  public:
   // Opens the store if there is anything to keep: if not, sink() is null and nothing is ever saved.
-  static Result<std::unique_ptr<SnapshotKeeper>> open(const KeepFlags& flags);
+  // `actor`: the name of the one that is run; others (its forks) save under their own names.
+  static Result<std::unique_ptr<SnapshotKeeper>> open(const KeepFlags& flags, const std::string& actor);
   // For a store that is open already.
   static Result<std::unique_ptr<SnapshotKeeper>> create(std::unique_ptr<snapshot::Store> store,
-                                                        const KeepFlags& flags);
+                                                        const KeepFlags& flags, const std::string& actor);
   ~SnapshotKeeper();
 
   bool saves_on_its_own() const { return schedule_ != Schedule::kNever; }
@@ -82,7 +83,8 @@ class SnapshotKeeper {
   };
   SnapshotKeeper() = default;
   Status plan(const KeepFlags& flags);
-  std::string name_for(const std::string& asked, const actor::FrozenActor& frozen) const;
+  // invalid_argument if it can't name a snapshot.
+  Result<std::string> name_for(const std::string& asked, const actor::FrozenActor& frozen) const;
   void freeze_and_submit(actor::ActorSystem& system, actor::ActorId id, IfFull if_full);
   Status submit(Job job);
   void fail(const Status& status);
@@ -91,7 +93,8 @@ class SnapshotKeeper {
 
   std::unique_ptr<snapshot::Store> store_;
   std::map<std::string, std::string> notes_;
-  std::string name_;
+  std::string actor_;
+  std::string name_;  // of its snapshots
   Schedule schedule_ = Schedule::kNever;
   int64_t every_tokens_ = 0;
 

@@ -16,6 +16,15 @@ bool names_a_file(const std::string& which, snapshot::Store* store) {
   return std::filesystem::is_regular_file(which, error);
 }
 
+snapshot::Store::AcceptFile accept_actor(const std::string& path) {
+  return [path](const snapshot::Snapshot& file) {
+    const Status good = actor::check_portable(file);
+    return good.is_ok()
+               ? good
+               : good.with_context(path + ": its bytes are whole, but it is no actor that can go on");
+  };
+}
+
 Result<std::unique_ptr<SnapshotView>> SnapshotView::open(const StoreFlags& flags, const std::string& which) {
   std::unique_ptr<SnapshotView> view(new SnapshotView());
   view->which_ = which;

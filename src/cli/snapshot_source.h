@@ -15,6 +15,9 @@ namespace driftwood::cli {
 // Is it a file? What holds a '/' is one, and a file that `store` (may be null) does not know by that name.
 bool names_a_file(const std::string& which, snapshot::Store* store);
 
+// What an import asks of a file before it is copied in: that it holds an actor that can go on.
+snapshot::Store::AcceptFile accept_actor(const std::string& path);
+
 // Read-only: of the store, or of a file, which is checked in full. Immutable, thread-safe.
 class SnapshotView {
  public:

@@ -4,25 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "snapshot/digest.h"
-
 namespace driftwood::cli {
-namespace {
-
-constexpr size_t kMaxName = 200;
-
-bool name_has(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-         c == '-';
-}
-
-bool is_hash(const std::string& name) {
-  snapshot::Digest digest;
-  return snapshot::from_hex(name, &digest);
-}
-
-}  // namespace
-
 void add_store_flag(CLI::App* cmd, StoreFlags* flags) {
   CLI::Option* option =
       cmd->add_option("--store", flags->path,
@@ -37,10 +19,13 @@ std::string store_path(const StoreFlags& flags) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
+  // CLI11 takes an empty flag for one that is given.
+  if (std::string store = environment("DRIFTWOOD_STORE"); !store.empty()) return store;
   std::string data = environment("XDG_DATA_HOME");
   if (data.empty()) {
     const std::string home = environment("HOME");
-    data = (home.empty() ? std::string("/tmp") : home) + "/.local/share";
+    if (home.empty()) return "";
+    data = home + "/.local/share";
   }
   return data + "/driftwood/store";
 }
@@ -49,6 +34,9 @@ int hash_threads() { return static_cast<int>(std::clamp(std::thread::hardware_co
 
 Result<std::unique_ptr<snapshot::Store>> open_store(const StoreFlags& flags, StoreUse use) {
   const std::string path = store_path(flags);
+  if (path.empty()) {
+    return failed_precondition("no store: neither HOME nor XDG_DATA_HOME is set; name a folder with --store");
+  }
   snapshot::StoreOptions options;
   options.create = use == StoreUse::kMake;
   options.threads = hash_threads();
@@ -65,19 +53,11 @@ Result<std::unique_ptr<snapshot::Store>> open_store(const StoreFlags& flags, Sto
 }
 
 Status check_snapshot_name(const std::string& name, const std::string& flag) {
-  const bool fits = !name.empty() && name.size() <= kMaxName && name[0] != '.' &&
-                    std::all_of(name.begin(), name.end(), name_has) && !is_hash(name);
-  if (fits) return Status::ok();
+  if (snapshot::Store::is_name(name)) return Status::ok();
   return invalid_argument(
       flag + ": '" + name +
-      "' is no name for a snapshot: 1 to 200 of a-z A-Z 0-9 _ . - that do not begin with a dot");
-}
-
-std::string snapshot_name_of(const std::string& actor_name) {
-  std::string name = actor_name.substr(0, kMaxName);
-  std::replace_if(name.begin(), name.end(), [](char c) { return !name_has(c); }, '-');
-  if (name.empty() || name[0] == '.' || is_hash(name)) name = "actor" + name.substr(0, kMaxName - 5);
-  return name;
+      "' can't name a snapshot: 1 to 200 of a-z A-Z 0-9 _ . -, no dot or dash in front, not 64 "
+      "hex digits");
 }
 
 }  // namespace driftwood::cli

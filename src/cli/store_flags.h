@@ -20,7 +20,7 @@ struct StoreFlags {
 
 // `run` takes the environment itself; the subcommands of `snapshot` inherit it.
 void add_store_flag(CLI::App* cmd, StoreFlags* flags);
-std::string store_path(const StoreFlags& flags);
+std::string store_path(const StoreFlags& flags);  // empty: there is no home folder
 
 enum class StoreUse : uint8_t {
   kRead,   // a store that may be on a read-only disk
@@ -34,7 +34,5 @@ int hash_threads();
 
 // What a snapshot may be called (snapshot/store.h); `flag` begins the message.
 Status check_snapshot_name(const std::string& name, const std::string& flag);
-// The same name with what it may not have replaced.
-std::string snapshot_name_of(const std::string& actor_name);
 
 }  // namespace driftwood::cli

@@ -39,7 +39,10 @@ Code code_of(int error) {
 }  // namespace
 
 Status errno_status(int error, const std::string& context) {
-  return Status(code_of(error), context + ": " + std::generic_category().message(error));
+  // O_NOFOLLOW answers ELOOP for a single link.
+  const std::string what = error == ELOOP ? "is a symbolic link where none may be, or leads through too many"
+                                          : std::generic_category().message(error);
+  return Status(code_of(error), context + ": " + what);
 }
 
 }  // namespace driftwood::os

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -112,13 +113,17 @@ class Store {
   virtual Result<std::shared_ptr<const StoredSnapshot>> load(std::string_view which,
                                                              Verify verify = Verify::kIfTouched) = 0;
   virtual Result<std::string> resolve(std::string_view which) = 0;
+  // The hash that a name stands for; no prefix counts.
+  virtual Result<std::string> named(const std::string& name) = 0;
 
   virtual Result<std::vector<StoreEntry>> list() = 0;  // oldest first
   // A name has 1 to 200 of a-z A-Z 0-9 _ . -, begins with neither dot nor dash and is no hash.
+  static bool is_name(std::string_view name);
   virtual Status set_name(const std::string& name, const std::string& hash) = 0;
   virtual Status remove_name(const std::string& name) = 0;
 
-  // Every byte of one snapshot, or of the whole store for an empty `which`.
+  // Every byte of one snapshot, or of the whole store for an empty `which`: the status tells all that is
+  // damaged.
   virtual Status verify(std::string_view which) = 0;
   // Removes snapshots without a name, blobs that no snapshot needs, and what crashes left. A pack that is
   // mostly dead is rewritten.
@@ -126,8 +131,14 @@ class Store {
 
   // One portable file, equal to what write_snapshot() makes of the same contents.
   virtual Result<WrittenSnapshot> export_file(std::string_view which, const std::string& path) = 0;
-  // Checked in full, then copied in. Nothing is left behind on an error.
-  virtual Result<SaveReport> import_file(const std::string& path, const std::string& name) = 0;
+  // Checked in full, then copied in. Nothing is left behind on an error. `accept`, if there is one, is asked
+  // about the whole file, every byte of it checked, before anything is written.
+  using AcceptFile = std::function<Status(const Snapshot& file)>;
+  virtual Result<SaveReport> import_file(const std::string& path, const std::string& name,
+                                         const AcceptFile& accept) = 0;
+  Result<SaveReport> import_file(const std::string& path, const std::string& name) {
+    return import_file(path, name, nullptr);
+  }
 };
 
 }  // namespace driftwood::snapshot

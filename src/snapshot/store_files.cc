@@ -41,6 +41,13 @@ Result<std::string> FolderStore::resolve(std::string_view which) {
   return resolve_locked(which);
 }
 
+Result<std::string> FolderStore::named(const std::string& name) {
+  DW_ASSIGN_OR_RETURN(const os::FileLock lock, folder_.lock_for_reading());
+  return folder_.read_name(name);
+}
+
+bool Store::is_name(std::string_view name) { return StoreFolder::is_name(name); }
+
 Result<std::string> FolderStore::resolve_locked(std::string_view which) {
   const std::string text(which.substr(0, 256));
   if (StoreFolder::is_name(which)) {
@@ -71,8 +78,9 @@ Result<std::string> FolderStore::resolve_locked(std::string_view which) {
 Result<std::shared_ptr<const StoredSnapshot>> FolderStore::load(std::string_view which, Verify verify) {
   DW_ASSIGN_OR_RETURN(const os::FileLock lock, folder_.lock_for_reading());
   DW_ASSIGN_OR_RETURN(const std::string hash, resolve_locked(which));
-  DW_ASSIGN_OR_RETURN(std::shared_ptr<const StoredSnapshot> snapshot, load_locked(hash, verify));
-  return snapshot;
+  auto snapshot = load_locked(hash, verify);
+  if (!snapshot.is_ok()) return snapshot.status().with_context("snapshot '" + std::string(which) + "'");
+  return std::shared_ptr<const StoredSnapshot>(std::move(*snapshot));
 }
 
 Result<std::shared_ptr<const PackedSnapshot>> FolderStore::load_locked(const std::string& hash,
@@ -80,8 +88,9 @@ Result<std::shared_ptr<const PackedSnapshot>> FolderStore::load_locked(const std
   if (verify == Verify::kIfTouched) {
     if (auto before = loaded_before(hash)) return before;
   }
-  DW_ASSIGN_OR_RETURN(std::shared_ptr<const Manifest> manifest,
-                      Manifest::open(folder_.file(StoreFile::kManifest, hash), hash));
+  auto opened = Manifest::open(folder_.file(StoreFile::kManifest, hash), hash);
+  DW_RETURN_IF_ERROR(as_damage(opened.status()));
+  std::shared_ptr<const Manifest> manifest = std::move(*opened);
   const bool trusted = folder_.stamp_matches(StoreFile::kManifest, hash, manifest->stamp());
   DW_ASSIGN_OR_RETURN(std::vector<std::shared_ptr<PackFile>> packs, open_packs(*manifest));
   DW_ASSIGN_OR_RETURN(std::shared_ptr<const PackedSnapshot> snapshot,

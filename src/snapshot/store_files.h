@@ -29,13 +29,15 @@ class FolderStore final : public Store {
   Result<SaveReport> save(const SnapshotContents& contents, const std::string& name) override;
   Result<std::shared_ptr<const StoredSnapshot>> load(std::string_view which, Verify verify) override;
   Result<std::string> resolve(std::string_view which) override;
+  Result<std::string> named(const std::string& name) override;
   Result<std::vector<StoreEntry>> list() override;
   Status set_name(const std::string& name, const std::string& hash) override;
   Status remove_name(const std::string& name) override;
   Status verify(std::string_view which) override;
   Result<GcReport> gc(const GcOptions& options) override;
   Result<WrittenSnapshot> export_file(std::string_view which, const std::string& path) override;
-  Result<SaveReport> import_file(const std::string& path, const std::string& name) override;
+  Result<SaveReport> import_file(const std::string& path, const std::string& name,
+                                 const AcceptFile& accept) override;
 
  private:
   friend class SnapshotSave;
@@ -56,6 +58,7 @@ class FolderStore final : public Store {
   Status verify_pack(const PackFile& pack);
   Status conclude_pack(const PackFile& pack, const Status& status);
   Status verify_all();
+  Status verify_manifest(const std::string& hash);
   // Nothing, if it is in the store and its packs are there.
   bool has_snapshot(const std::string& hash);
   // Brings the index up to the packs folder. With save_mutex_.

@@ -6,6 +6,7 @@
 #include "os/mapped_file.h"
 #include "snapshot/digest.h"
 #include "snapshot/manifest.h"
+#include "snapshot/store_damage.h"
 
 namespace driftwood::snapshot {
 namespace {
@@ -31,9 +32,11 @@ std::string stamp_text(const os::FileStamp& s) {
   return text + "\n";
 }
 
-// Read, not mapped: taking a mapping away costs more than reading all of these.
+// Read, not mapped: taking a mapping away costs more than reading all of these. not_found if it is not there;
+// something else in its place is damage.
 Result<std::string> read_small_file(const std::string& path) {
   auto text = os::read_text_file(path, 4096, false);
+  if (!text.is_ok() && text.status().code() != Code::kNotFound) return as_damage(text.status());
   if (text.status().code() == Code::kResourceExhausted) return data_loss(path + ": is too large");
   return text;
 }
@@ -41,7 +44,9 @@ Result<std::string> read_small_file(const std::string& path) {
 Status check_format(const std::string& path) {
   DW_ASSIGN_OR_RETURN(const std::string text, read_small_file(path));
   if (text == std::string(kFormatStart) + std::string(kStoreFormat) + "\n") return Status::ok();
-  if (!text.starts_with(kFormatStart)) return data_loss(path + ": does not say what store this is");
+  if (!text.starts_with(kFormatStart) || !text.ends_with('\n')) {
+    return data_loss(path + ": damaged: does not say what store this is");
+  }
   const std::string number =
       text.substr(kFormatStart.size(), std::min<size_t>(text.find('\n'), 40) - kFormatStart.size());
   return failed_precondition(path + ": is of store format " + number + ", this program reads format " +
@@ -109,12 +114,13 @@ Result<os::FileLock> StoreFolder::lock_for_reading() const {
   if (lock.is_ok()) return lock;
   const Code code = lock.status().code();
   if (code == Code::kNotFound || code == Code::kPermissionDenied) return os::FileLock();
-  return lock.status();
+  return as_damage(lock.status());
 }
 
 Result<os::FileLock> StoreFolder::lock_for_writing(os::FileLock::Kind kind) const {
   DW_RETURN_IF_ERROR(check_writable());
-  return os::FileLock::acquire(path_ + "/lock", kind, true);
+  auto lock = os::FileLock::acquire(path_ + "/lock", kind, true);
+  return lock.is_ok() ? std::move(lock) : as_damage(lock.status());
 }
 
 bool StoreFolder::stamp_matches(StoreFile kind, const std::string& hash, const os::FileStamp& stamp) const {
@@ -158,7 +164,7 @@ Status StoreFolder::check_name(const std::string& name) const {
   if (is_name(name)) return Status::ok();
   return invalid_argument(
       path_ + ": '" + name.substr(0, 80) +
-      "' can't name a snapshot: 1 to 200 of a-z A-Z 0-9 _ . -, no dot or dash in front, no hash");
+      "' can't name a snapshot: 1 to 200 of a-z A-Z 0-9 _ . -, no dot or dash in front, not 64 hex digits");
 }
 
 Result<std::vector<std::string>> StoreFolder::list_names() const {

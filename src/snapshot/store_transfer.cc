@@ -64,13 +64,15 @@ Result<WrittenSnapshot> FolderStore::export_file(std::string_view which, const s
 
 // The file is read into memory and checked there: what is saved is what was checked, whoever writes the file
 // meanwhile.
-Result<SaveReport> FolderStore::import_file(const std::string& path, const std::string& name) {
+Result<SaveReport> FolderStore::import_file(const std::string& path, const std::string& name,
+                                            const AcceptFile& accept) {
   DW_RETURN_IF_ERROR(folder_.check_writable());
   if (!name.empty()) DW_RETURN_IF_ERROR(folder_.check_name(name));
   DW_ASSIGN_OR_RETURN(const os::FileCopy copy, os::FileCopy::read(path));
   DW_ASSIGN_OR_RETURN(const auto file, Snapshot::parse(copy.bytes(), path));
   DW_RETURN_IF_ERROR(file->verify_contents(threads_));
   DW_RETURN_IF_ERROR(check_canonical(*file, copy.bytes(), path));
+  if (accept) DW_RETURN_IF_ERROR(accept(*file));
   return save(contents_of(*file), name);
 }
 

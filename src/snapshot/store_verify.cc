@@ -4,6 +4,31 @@
 #include "snapshot/store_files.h"
 
 namespace driftwood::snapshot {
+namespace {
+
+// The first fault's code, the messages of all.
+class Faults {
+ public:
+  void add(const Status& status) {
+    if (status.is_ok()) return;
+    ++count_;
+    if (count_ == 1) code_ = status.code();
+    if (count_ <= kMostTold) text_ += (count_ == 1 ? "" : "; ") + status.message();
+  }
+  Status status() const {
+    if (count_ == 0) return Status::ok();
+    const size_t more = count_ - std::min(count_, kMostTold);
+    return Status(code_, text_ + (more == 0 ? "" : "; and " + std::to_string(more) + " more"));
+  }
+
+ private:
+  static constexpr size_t kMostTold = 20;
+  size_t count_ = 0;
+  Code code_ = Code::kOk;
+  std::string text_;
+};
+
+}  // namespace
 
 Status FolderStore::verify_pack(const PackFile& pack) {
   ContentsCheck check;
@@ -57,29 +82,34 @@ Status FolderStore::verify(std::string_view which) {
 }
 
 Status FolderStore::verify_all() {
+  Faults faults;
   DW_ASSIGN_OR_RETURN(const StoreFolder::Listing packs, folder_.list(StoreFile::kPack));
   for (const std::string& hash : packs.hashes) {
     Digest name;
     DW_CHECK(from_hex(hash, &name), "listed as a hash");
-    DW_ASSIGN_OR_RETURN(const std::shared_ptr<PackFile> pack, open_pack(name));
-    DW_RETURN_IF_ERROR(verify_pack(*pack));
+    const auto pack = open_pack(name);
+    faults.add(pack.is_ok() ? verify_pack(**pack) : pack.status());
     trim_cache();
   }
   DW_ASSIGN_OR_RETURN(const StoreFolder::Listing manifests, folder_.list(StoreFile::kManifest));
-  for (const std::string& hash : manifests.hashes) {
-    DW_ASSIGN_OR_RETURN(const auto snapshot, load_locked(hash, Verify::kIfTouched));
-    DW_RETURN_IF_ERROR(snapshot->manifest().verify(threads_));
-    DW_RETURN_IF_ERROR(snapshot->check_trusted_pieces());
-    DW_RETURN_IF_ERROR(snapshot->verify_other_pieces(threads_));
-  }
+  for (const std::string& hash : manifests.hashes) faults.add(verify_manifest(hash));
   DW_ASSIGN_OR_RETURN(const std::vector<std::string> names, folder_.list_names());
   for (const std::string& name : names) {
-    DW_ASSIGN_OR_RETURN(const std::string hash, folder_.read_name(name));
-    if (std::find(manifests.hashes.begin(), manifests.hashes.end(), hash) == manifests.hashes.end()) {
-      return data_loss(folder_.name_file(name) + ": its snapshot " + hash + " is not in the store");
+    const Result<std::string> hash = folder_.read_name(name);
+    if (!hash.is_ok()) {
+      faults.add(hash.status());
+    } else if (std::find(manifests.hashes.begin(), manifests.hashes.end(), *hash) == manifests.hashes.end()) {
+      faults.add(data_loss(folder_.name_file(name) + ": its snapshot " + *hash + " is not in the store"));
     }
   }
-  return Status::ok();
+  return faults.status();
+}
+
+Status FolderStore::verify_manifest(const std::string& hash) {
+  DW_ASSIGN_OR_RETURN(const auto snapshot, load_locked(hash, Verify::kIfTouched));
+  DW_RETURN_IF_ERROR(snapshot->manifest().verify(threads_));
+  DW_RETURN_IF_ERROR(snapshot->check_trusted_pieces());
+  return snapshot->verify_other_pieces(threads_);
 }
 
 }  // namespace driftwood::snapshot

@@ -11,21 +11,10 @@ import unittest
 
 import harness
 from relabel import relabel
+from scratch import CountingScratch, Scratch
 
 QUESTION = "Tell me a long story about a river."
 TOKENS = 24
-
-# Counts its messages, says the count and asks for a snapshot named "cp".
-COUNTER = """(module
-  (import "driftwood" "emit" (func $emit (param i32 i32) (result i32)))
-  (import "driftwood" "checkpoint" (func $checkpoint (param i32 i32) (result i32)))
-  (memory (export "memory") 1) (data (i32.const 8) "cp")
-  (global $count (mut i32) (i32.const 48))
-  (func (export "dw_on_message") (param i64 i32)
-    (global.set $count (i32.add (global.get $count) (i32.const 1)))
-    (i32.store8 (i32.const 0) (global.get $count))
-    (drop (call $emit (i32.const 0) (i32.const 1)))
-    (drop (call $checkpoint (i32.const 8) (i32.const 2)))))"""
 
 
 def output(*args, **kwargs):
@@ -33,40 +22,8 @@ def output(*args, **kwargs):
     return harness.run(*args, stdin=b"", **kwargs).stdout
 
 
-class Scratch(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.store = self.folder / "store"
-
-    def snapshot(self, command, *args, store=None, **kwargs):
-        return harness.run("snapshot", command, *args, "--store", store or self.store, **kwargs)
-
-    def json(self, command, *args, **kwargs):
-        return json.loads(self.snapshot(command, *args, "--json", **kwargs).stdout)
-
-    def fails(self, code, words, command, *args, **kwargs):
-        r = self.snapshot(command, *args, check=False, **kwargs)
-        self.assertEqual(r.returncode, code, r.stderr)
-        for word in words:
-            self.assertIn(word, r.stderr)
-
-
-class Counting(Scratch):
+class Counting(CountingScratch):
     """What needs no model."""
-
-    def setUp(self):
-        super().setUp()
-        self.module = self.folder / "counter.wat"
-        self.module.write_text(COUNTER)
-
-    def run_counter(self, *args, **kwargs):
-        return harness.run("run", self.module, "--model", "none", "--quiet", *args, **kwargs)
-
-    def save(self, name, messages=1, **kwargs):
-        flags = [flag for _ in range(messages) for flag in ("--message", "m")]
-        return self.json("save", self.module, "--model", "none", "--name", name, *flags, **kwargs)
 
     def test_a_snapshot_at_the_end_of_a_run(self):
         run = self.run_counter("--name", "ada", "--store", self.store, "--snapshot-every", "on-exit",
@@ -197,100 +154,6 @@ class Counting(Scratch):
         config.write_text(f'[snapshot]\nstore="{self.store}"\n')
         r = harness.run("--config", config, "snapshot", "list", "--json", env={"DRIFTWOOD_STORE": ""})
         self.assertEqual(len(json.loads(r.stdout)), here)
-
-    def test_errors_name_what_is_wrong(self):
-        self.fails(66, ["no store"], "list")
-        self.save("one")
-        self.fails(66, ["nobody"], "restore", "nobody")
-        self.fails(66, ["nobody"], "inspect", "nobody")
-        self.fails(64, ["--name", "a/b"], "import", "x", "--name", "a/b")
-        self.fails(73, ["one"], "fork", "one", "--name", "one")
-        r = self.snapshot("restore", "./no-such-file", check=False)
-        self.assertEqual(r.returncode, 66)
-        self.assertIn("no-such-file", r.stderr)
-        self.fails(65, ["module_hash"], "restore", "one", "--module", harness.GUESTS / "gemm.wasm")
-        self.fails(64, ["--snapshot-every", "often"], "restore", "one", "--snapshot-every", "often")
-        command = self.folder / "command.wat"
-        command.write_text('(module (memory (export "memory") 1) (func (export "_start")))')
-        self.fails(65, ["_start"], "save", command, "--model", "none")
-        r = harness.run("run", command, "--model", "none", "--store", self.store, "--snapshot-every", "on-exit", check=False)
-        self.assertEqual(r.returncode, 65, r.stderr)
-
-    def test_damage_is_found_before_anything_runs(self):
-        self.save("one")
-        file = self.folder / "f"
-        self.snapshot("export", "one", file)
-        whole = file.read_bytes()
-        for at in (0, 200, 70_000, len(whole) - 1):
-            file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
-            for command in ("verify", "restore", "import", "inspect"):
-                r = self.snapshot(command, file, check=False)
-                self.assertIn(r.returncode, (64, 65, 74), f"{command}, byte {at}: {r.stderr}")
-                self.assertIn(str(file), r.stderr)
-                self.assertEqual(r.stdout, "")
-        for pack in (self.store / "packs").iterdir():
-            damaged = bytearray(pack.read_bytes())
-            damaged[-1 - len(damaged) // 4] ^= 1
-            pack.chmod(0o600)
-            pack.write_bytes(damaged)
-        self.fails(74, [], "verify")
-        self.fails(74, [], "verify", "one")
-        self.fails(74, [], "restore", "one", "--message", "m")
-        self.fails(74, [], "restore", "one", "--message", "m", "--verify", "full")
-
-    def test_a_file_that_is_whole_and_means_nothing_is_refused(self):
-        self.save("one")
-        for old, new, told in ((b'timers\\":\\"\\"', b'timers\\":\\"junk\\"', "timers"),
-                               (b'generates\\":\\"\\"', b'generates\\":\\"1,2,3 4\\"', "generates"),
-                               (b'tokens_appended\\":\\"0', b'tokens_appended\\":\\"x', "tokens_appended")):
-            file = self.folder / told
-            self.snapshot("export", "one", file)
-            relabel(file, old, new)
-            self.fails(64, [told, str(file)], "import", file, "--name", "bad")
-            inspected = self.snapshot("inspect", file)
-            if told != "tokens_appended":
-                self.assertIn("damaged", inspected.stdout)
-        self.assertEqual([e["names"] for e in self.json("list") if "bad" in e["names"]], [])
-
-    def test_export_replaces_nothing_unless_told(self):
-        self.save("one")
-        victim, link = self.folder / "victim", self.folder / "link"
-        victim.write_text("mine")
-        link.symlink_to(victim)
-        for file in (victim, link):
-            self.fails(73, ["--force"], "export", "one", file)
-        self.assertEqual(victim.read_text(), "mine")
-        self.snapshot("export", "one", victim, "--force")
-        self.snapshot("import", victim)
-
-    def test_a_file_size_limit_is_an_error_of_saving(self):
-        command = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash", str(harness.PROGRAM), "run", str(self.module), "--model",
-                   "none", "--quiet", "--store", str(self.store), "--snapshot-every", "turn", "--message", "a", "--message", "b"]
-        r = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        self.assertEqual((r.returncode, r.stdout), (69, "12"), r.stderr)
-
-    def test_a_damaged_name_shows_in_the_list(self):
-        self.save("one")
-        (self.store / "names" / "torn").write_text("hello")
-        (self.store / "names" / "dangling").write_text("0" * 64 + "\n")
-        told = {name: e.get("error", "") for e in self.json("list") for name in e["names"]}
-        self.assertEqual(told["one"], "")
-        self.assertIn("torn", told["torn"])
-        self.assertIn("dangling", told["dangling"])
-
-    def test_a_missing_pack_is_damage(self):
-        self.save("one")
-        for pack in (self.store / "packs").iterdir():
-            pack.unlink()
-        self.fails(74, ["packs"], "verify", "one")
-        self.fails(74, ["packs"], "restore", "one")
-
-    def test_a_command_cannot_be_kept(self):
-        module = self.folder / "command.wat"
-        module.write_text('(module (func (export "_start")))')
-        r = harness.run("run", module, "--model", "none", "--require-snapshot", check=False)
-        self.assertEqual(r.returncode, 65)
-        self.assertIn("_start", r.stderr)
 
     def test_help_everywhere(self):
         for command in ("save", "restore", "fork", "list", "inspect", "verify", "diff", "export", "import", "remove", "gc"):
