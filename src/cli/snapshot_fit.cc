@@ -30,13 +30,6 @@ Status fit_actor(const std::string& which, const wasm::Module& module, engine::E
     }
     here.model = engine->identity(engine->max_context());
   }
-  for (const engine::FrozenSession& session : frozen->sessions) {
-    if (engine == nullptr || session.max_tokens <= engine->max_context()) continue;
-    return failed_precondition(which + ": one of its sessions may hold " +
-                               std::to_string(session.max_tokens) +
-                               " tokens, which its arithmetic may depend on; here they are " +
-                               std::to_string(engine->max_context()) + " (--context)");
-  }
   actor::FrozenActor expected;
   expected.identity = here;
   std::vector<std::string_view> exempt;
@@ -50,6 +43,13 @@ Status fit_actor(const std::string& which, const wasm::Module& module, engine::E
                         fits.message() +
                             "; --allow-numerics-change goes on under the numerics here, with other bits")
                : fits;
+  }
+  for (const engine::FrozenSession& session : frozen->sessions) {
+    if (engine == nullptr || session.max_tokens <= engine->max_context()) continue;
+    return failed_precondition(which + ": one of its sessions may hold " +
+                               std::to_string(session.max_tokens) +
+                               " tokens, which its arithmetic may depend on; here they are " +
+                               std::to_string(engine->max_context()) + " (--context)");
   }
   const std::string before = model.numerics_id;
   if (before == here.model.numerics_id) return Status::ok();
