@@ -92,19 +92,18 @@ def unpack(archive):
     return source
 
 
-def build_peer(version, jobs):
-    """The path of llama-bench, built if it is not there yet."""
+def build_peer(version, jobs, target="llama-bench"):
+    """The path of one of llama.cpp's programs, built if it is not there yet."""
     source = unpack(fetch(version))
     build = os.path.join(os.path.dirname(source), "build")
-    binary = os.path.join(build, "bin", "llama-bench")
+    binary = os.path.join(build, "bin", target)
     if os.path.isfile(binary):
         return binary
     polite = ["nice", "-n", "10"] if shutil.which("nice") else []
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    note(f"building llama-bench in {build} (about ten minutes on two cores, once)")
+    note(f"building {target} in {build} (the first about ten minutes on two cores, once)")
     run_checked(["cmake", "-S", source, "-B", build, *generator, *CMAKE_OPTIONS], stdout=sys.stderr)
-    run_checked([*polite, "cmake", "--build", build, "--target", "llama-bench", "-j", str(jobs)],
-                stdout=sys.stderr)
+    run_checked([*polite, "cmake", "--build", build, "--target", target, "-j", str(jobs)], stdout=sys.stderr)
     if not os.path.isfile(binary):
         fail(f"the build left no {binary}")
     return binary

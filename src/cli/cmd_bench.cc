@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@ struct BenchFlags {
   int64_t prompt = 512;
   int64_t generate = 128;
   int64_t depth = 0;
+  int sessions = 1;
   int repeat = 5;
   bool json = false;
 };
@@ -55,19 +57,40 @@ Result<double> time_prompt(engine::Engine& engine, int64_t count, int64_t depth,
   return static_cast<double>(count) / seconds;
 }
 
-// Tokens per second one at a time, from an empty context or behind `depth` tokens (no sampling, random
-// tokens).
-Result<double> time_generate(engine::Engine& engine, int64_t count, int64_t depth, uint64_t stream) {
+// One sequence of a generation that is timed: random tokens, one at a time, no sampling.
+Status generate(engine::Engine& engine, engine::SessionId session, int64_t count, uint64_t stream) {
+  for (const int32_t& id : random_tokens(count, engine.model().config.vocab_size, stream)) {
+    DW_RETURN_IF_ERROR(append_and_step(engine, session, std::span(&id, 1)));
+  }
+  return Status::ok();
+}
+
+// Tokens per second of `sessions` sequences that step together, each from an empty context or behind `depth`
+// tokens: of all of them taken together.
+Result<double> time_generate(engine::Engine& engine, int sessions, int64_t count, int64_t depth,
+                             uint64_t stream) {
   const int64_t vocab = engine.model().config.vocab_size;
-  DW_ASSIGN_OR_RETURN(const engine::SessionId session, engine.open({}));
-  if (depth > 0)
-    DW_RETURN_IF_ERROR(append_and_step(engine, session, random_tokens(depth, vocab, stream + 1000)));
-  const std::vector<int32_t> ids = random_tokens(count, vocab, stream);
+  std::vector<engine::SessionId> ids;
+  for (int i = 0; i < sessions; ++i) {
+    DW_ASSIGN_OR_RETURN(const engine::SessionId session, engine.open({}));
+    ids.push_back(session);
+    if (depth > 0)
+      DW_RETURN_IF_ERROR(append_and_step(engine, session, random_tokens(depth, vocab, stream + 1000)));
+  }
+  std::vector<Status> results(ids.size());
+  const auto run = [&](size_t i) { results[i] = generate(engine, ids[i], count, stream + i); };
   const Clock::time_point start = Clock::now();
-  for (const int32_t& id : ids) DW_RETURN_IF_ERROR(append_and_step(engine, session, std::span(&id, 1)));
+  {
+    std::vector<std::jthread> others;
+    for (size_t i = 1; i < ids.size(); ++i) others.emplace_back(run, i);
+    run(0);
+  }
   const double seconds = seconds_since(start);
-  DW_RETURN_IF_ERROR(engine.close(session));
-  return static_cast<double>(count) / seconds;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    DW_RETURN_IF_ERROR(results[i]);
+    DW_RETURN_IF_ERROR(engine.close(ids[i]));
+  }
+  return static_cast<double>(count) * sessions / seconds;
 }
 
 struct Series {
@@ -101,7 +124,9 @@ int64_t bytes_per_token(const engine::LoadedModel& model) {
 Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const Series& prompt,
                     const Series& generate) {
   const int64_t bytes = opened.model->checkpoint->total_tensor_bytes();
-  const double gb_per_s = static_cast<double>(bytes_per_token(*opened.model)) * generate.median() / 1e9;
+  // The weights are read once for all sessions that step together.
+  const double gb_per_s =
+      static_cast<double>(bytes_per_token(*opened.model)) * generate.median() / flags.sessions / 1e9;
   const device::DeviceInfo& info = opened.device->info();
   if (flags.json) {
     nlohmann::ordered_json out = {
@@ -113,6 +138,7 @@ Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const S
         {"prompt", flags.prompt},
         {"generate", flags.generate},
         {"depth", flags.depth},
+        {"sessions", flags.sessions},
         {"repeat", flags.repeat},
         {"prompt_tokens_per_s", prompt.median()},
         {"generate_tokens_per_s", generate.median()},
@@ -149,7 +175,8 @@ Status run_bench(const BenchFlags& flags) {
     }
     if (flags.generate > 0) {
       const int64_t count = round == 0 ? std::min<int64_t>(flags.generate, 16) : flags.generate;
-      DW_ASSIGN_OR_RETURN(const double rate, time_generate(engine, count, flags.depth, round));
+      DW_ASSIGN_OR_RETURN(const double rate,
+                          time_generate(engine, flags.sessions, count, flags.depth, round));
       if (round > 0) generate.values.push_back(rate);
     }
   }
@@ -175,6 +202,10 @@ void add_bench(CLI::App& app, Action* action) {
       ->capture_default_str();
   cmd->add_option("--depth", flags->depth, "Tokens already in the context")
       ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  cmd->add_option("--sessions", flags->sessions,
+                  "Sequences that generate together; their tokens are added up")
+      ->check(CLI::Range(1, 256))
       ->capture_default_str();
   cmd->add_option("--repeat", flags->repeat, "Counted runs")
       ->check(CLI::Range(1, 1000))
