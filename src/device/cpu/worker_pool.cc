@@ -4,12 +4,16 @@
 
 #include "base/check.h"
 #include "os/cpu_features.h"
+#include "os/processor.h"
 
 namespace driftwood::device {
 namespace {
 
 constexpr int64_t kSpinNs = 40'000;
+// Longer than well-split work lets anybody wait.
+constexpr int64_t kAloneNs = 4'000;
 constexpr int kPausesPerClock = 16;
+constexpr int64_t kBetweenMovesNs = 1'000'000;
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -36,13 +40,15 @@ WorkerPool::~WorkerPool() {
 
 void WorkerPool::spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old) const {
   if (spin_ns_ > 0) {
-    const int64_t deadline = now_ns() + spin_ns_;
-    do {
+    const int64_t start = now_ns();
+    for (int64_t waited = 0; waited < spin_ns_; waited = now_ns() - start) {
+      // Whoever is waited for may be waiting for this very processor.
+      if (waited > kAloneNs) std::this_thread::yield();
       for (int i = 0; i < kPausesPerClock; ++i) {
         if (word.load(std::memory_order_acquire) != old) return;
         os::spin_pause();
       }
-    } while (now_ns() < deadline);
+    }
   }
   word.wait(old, std::memory_order_acquire);
 }
@@ -57,6 +63,7 @@ void WorkerPool::run(int workers, Task task, const void* context) {
   task_ = task;
   context_ = context;
   pending_.store(static_cast<uint32_t>(workers - 1), std::memory_order_relaxed);
+  caller_processor_ = os::current_processor();
   const uint32_t sequence = (signal_.load(std::memory_order_relaxed) >> 8) + 1;
   signal_.store(sequence << 8 | static_cast<uint32_t>(workers), std::memory_order_release);
   signal_.notify_all();
@@ -67,8 +74,19 @@ void WorkerPool::run(int workers, Task task, const void* context) {
   busy_.notify_one();
 }
 
+// A system that does not know that processors share a cache wakes a thread where it slept. A worker that
+// shares a processor with the caller takes turns with it, and two that take turns are never moved apart.
+void WorkerPool::move_off_the_callers_processor(int64_t* moved_ns) const {
+  if (spin_ns_ == 0 || caller_processor_ < 0 || os::current_processor() != caller_processor_) return;
+  const int64_t now = now_ns();
+  if (now - *moved_ns < kBetweenMovesNs) return;
+  *moved_ns = now;
+  os::leave_processor(caller_processor_);
+}
+
 void WorkerPool::worker_loop(int worker) {
   uint32_t seen = 0;
+  int64_t moved_ns = 0;
   for (;;) {
     uint32_t word = signal_.load(std::memory_order_acquire);
     if (word == seen) {
@@ -79,6 +97,7 @@ void WorkerPool::worker_loop(int worker) {
     if (stop_.load(std::memory_order_relaxed)) return;
     const int workers = static_cast<int>(word & 0xffu);
     if (worker >= workers) continue;
+    move_off_the_callers_processor(&moved_ns);
     task_(context_, worker, workers);
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
   }

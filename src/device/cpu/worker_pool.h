@@ -44,6 +44,7 @@ class WorkerPool {
 
  private:
   void worker_loop(int worker);
+  void move_off_the_callers_processor(int64_t* moved_ns) const;
   void spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old) const;
 
   // sequence << 8 | workers of the current task. Workers that do not take part read nothing else.
@@ -53,6 +54,7 @@ class WorkerPool {
   std::atomic<bool> stop_{false};
   Task task_ = nullptr;
   const void* context_ = nullptr;
+  int caller_processor_ = -1;  // when the task began
   int64_t spin_ns_;
   std::vector<std::thread> workers_;
 };
