@@ -38,19 +38,20 @@ WorkerPool::~WorkerPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void WorkerPool::spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old) const {
+bool WorkerPool::spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old) const {
   if (spin_ns_ > 0) {
     const int64_t start = now_ns();
     for (int64_t waited = 0; waited < spin_ns_; waited = now_ns() - start) {
       // Whoever is waited for may be waiting for this very processor.
       if (waited > kAloneNs) std::this_thread::yield();
       for (int i = 0; i < kPausesPerClock; ++i) {
-        if (word.load(std::memory_order_acquire) != old) return;
+        if (word.load(std::memory_order_acquire) != old) return waited > kAloneNs;
         os::spin_pause();
       }
     }
   }
   word.wait(old, std::memory_order_acquire);
+  return true;
 }
 
 void WorkerPool::run(int workers, Task task, const void* context) {
@@ -63,13 +64,14 @@ void WorkerPool::run(int workers, Task task, const void* context) {
   task_ = task;
   context_ = context;
   pending_.store(static_cast<uint32_t>(workers - 1), std::memory_order_relaxed);
-  caller_processor_ = os::current_processor();
+  caller_processor_ = waited_long_ ? os::current_processor() : -1;
   const uint32_t sequence = (signal_.load(std::memory_order_relaxed) >> 8) + 1;
   signal_.store(sequence << 8 | static_cast<uint32_t>(workers), std::memory_order_release);
   signal_.notify_all();
   task(context, 0, workers);
+  waited_long_ = false;
   for (uint32_t left; (left = pending_.load(std::memory_order_acquire)) != 0;)
-    spin_then_sleep(pending_, left);
+    waited_long_ = spin_then_sleep(pending_, left) || waited_long_;
   busy_.store(0, std::memory_order_release);
   busy_.notify_one();
 }

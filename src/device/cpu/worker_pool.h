@@ -45,7 +45,8 @@ class WorkerPool {
  private:
   void worker_loop(int worker);
   void move_off_the_callers_processor(int64_t* moved_ns) const;
-  void spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old) const;
+  // Until the word is another; true if that took longer than well-split work does.
+  bool spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old) const;
 
   // sequence << 8 | workers of the current task. Workers that do not take part read nothing else.
   alignas(64) std::atomic<uint32_t> signal_{0};
@@ -54,7 +55,8 @@ class WorkerPool {
   std::atomic<bool> stop_{false};
   Task task_ = nullptr;
   const void* context_ = nullptr;
-  int caller_processor_ = -1;  // when the task began
+  int caller_processor_ = -1;  // told if it waited long in the task before, else -1
+  bool waited_long_ = false;   // whoever owns the pool
   int64_t spin_ns_;
   std::vector<std::thread> workers_;
 };
