@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kSpinNs = 40'000;
 // Longer than well-split work lets anybody wait.
-constexpr int64_t kAloneNs = 4'000;
+constexpr int64_t kAloneNs = 12'000;
 constexpr int kPausesPerClock = 16;
 constexpr int64_t kBetweenMovesNs = 1'000'000;
 
