@@ -271,7 +271,8 @@ ActorId System::next_locked(std::unique_lock<std::mutex>& lock) {
       const ActorId id = queue_.front();
       queue_.pop_front();
       waiting_.store(queue_.size(), std::memory_order_relaxed);
-      if (watched && !alarms_.empty()) queue_changed_.notify_one();  // another must watch now
+      // Another must watch now: which waiter a notify wakes is not said.
+      if (watched && !alarms_.empty()) queue_changed_.notify_one();
       return id;
     }
     if (closing_) return 0;

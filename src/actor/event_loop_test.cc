@@ -1,7 +1,6 @@
 // The event loop on a fake engine: tokens, verdicts, turns, effects, messages, timers, life cycle.
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <thread>
 
 #include "actor/actors_for_test.h"
@@ -278,40 +277,6 @@ TEST_F(EventLoopTest, NoAlarmIsLostToAFreeze) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "round " << round;
       std::this_thread::yield();
     }
-  }
-}
-
-constexpr const char* kLogger = R"((module
-  (import "driftwood" "log" (func $log (param i32 i32 i32) (result i32)))
-  (memory (export "memory") 1)
-  (func (export "dw_on_message") (param i64 i32)
-    (drop (call $log (i32.const 1) (i32.const 0) (i32.const 1))))))";
-
-TEST_F(EventLoopTest, ATimerFiresWhileOtherWorkersAreBusy) {
-  for (int round = 0; round < 5; ++round) {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool fired = false, in_time = false;
-    ActorOptions timer_options, logger_options;
-    timer_options.output = [&](const Output&) {
-      const std::lock_guard lock(mutex);
-      fired = true;
-      changed.notify_all();
-    };
-    logger_options.log = [&](ActorId, int, std::string_view) {  // busy until the timer fired
-      std::unique_lock lock(mutex);
-      in_time = changed.wait_for(lock, std::chrono::seconds(20), [&] { return fired; });
-    };
-    logger_options.limits.handler_deadline = std::chrono::milliseconds(0);
-    const auto system = make(2);
-    const auto logger = system->spawn("logger", module_of(kLogger), logger_options);
-    ASSERT_TRUE(logger.is_ok()) << logger.status().message();
-    ASSERT_TRUE(system->wait_idle(*logger, kPatience).is_ok());
-    ASSERT_TRUE(system->spawn("clock", module_of(kTimers), timer_options).is_ok());
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // somebody waits for its first timer
-    ASSERT_TRUE(system->send(*logger, bytes_of("x")).is_ok());
-    ASSERT_TRUE(system->wait_idle(*logger, kPatience).is_ok());
-    ASSERT_TRUE(in_time) << "round " << round;
   }
 }
 

@@ -54,10 +54,7 @@ Result<std::unique_ptr<snapshot::Store>> open_store(const StoreFlags& flags, Sto
 
 Status check_snapshot_name(const std::string& name, const std::string& flag) {
   if (snapshot::Store::is_name(name)) return Status::ok();
-  return invalid_argument(
-      flag + ": '" + name +
-      "' can't name a snapshot: 1 to 200 of a-z A-Z 0-9 _ . -, no dot or dash in front, not 64 "
-      "hex digits");
+  return invalid_argument(flag + ": '" + name + "' can't name a snapshot: " + snapshot::kNameRule);
 }
 
 }  // namespace driftwood::cli

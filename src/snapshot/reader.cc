@@ -100,10 +100,10 @@ void Snapshot::expect_pieces(const StoredTensor& t, ContentsCheck* check) const 
   for (uint64_t i = 0; i < pieces; ++i) {
     const uint64_t begin = i * t.piece_bytes;
     const ByteSpan piece = t.bytes.subspan(begin, std::min<uint64_t>(t.piece_bytes, t.bytes.size() - begin));
-    check->expect_digest(piece, digests[i], [this, &t, i](const Digest& found) {
+    check->expect_digest(piece, digests[i], [this, &t, i, digests](const Digest& found) {
       return wrong_digest(name_ + ": tensor '" + t.full_name + "', piece " + std::to_string(i) +
                               " (from its byte " + std::to_string(i * t.piece_bytes) + ")",
-                          found, reinterpret_cast<const Digest*>(t.piece_hashes.data())[i]);
+                          found, digests[i]);
     });
   }
 }

@@ -42,6 +42,10 @@
 
 namespace driftwood::snapshot {
 
+// What is_name() asks, for messages.
+inline constexpr char kNameRule[] =
+    "1 to 200 of a-z A-Z 0-9 _ . -, no dot or dash in front, not 64 hex digits";
+
 struct StoreOptions {
   bool create = false;     // make the folder if it is missing
   bool read_only = false;  // nothing is written, not even a lock
@@ -117,7 +121,7 @@ class Store {
   virtual Result<std::string> named(const std::string& name) = 0;
 
   virtual Result<std::vector<StoreEntry>> list() = 0;  // oldest first
-  // A name has 1 to 200 of a-z A-Z 0-9 _ . -, begins with neither dot nor dash and is no hash.
+  // Names are as kNameRule says.
   static bool is_name(std::string_view name);
   virtual Status set_name(const std::string& name, const std::string& hash) = 0;
   virtual Status remove_name(const std::string& name) = 0;

@@ -6,6 +6,7 @@
 #include "os/mapped_file.h"
 #include "snapshot/digest.h"
 #include "snapshot/manifest.h"
+#include "snapshot/store.h"
 #include "snapshot/store_damage.h"
 
 namespace driftwood::snapshot {
@@ -36,9 +37,10 @@ std::string stamp_text(const os::FileStamp& s) {
 // something else in its place is damage.
 Result<std::string> read_small_file(const std::string& path) {
   auto text = os::read_text_file(path, 4096, false);
-  if (!text.is_ok() && text.status().code() != Code::kNotFound) return as_damage(text.status());
-  if (text.status().code() == Code::kResourceExhausted) return data_loss(path + ": is too large");
-  return text;
+  const Code code = text.status().code();
+  if (code == Code::kResourceExhausted) return data_loss(path + ": is too large");
+  if (code == Code::kNotFound || text.is_ok()) return text;
+  return as_damage(text.status());
 }
 
 Status check_format(const std::string& path) {
@@ -162,9 +164,7 @@ bool StoreFolder::is_name(std::string_view name) {
 
 Status StoreFolder::check_name(const std::string& name) const {
   if (is_name(name)) return Status::ok();
-  return invalid_argument(
-      path_ + ": '" + name.substr(0, 80) +
-      "' can't name a snapshot: 1 to 200 of a-z A-Z 0-9 _ . -, no dot or dash in front, not 64 hex digits");
+  return invalid_argument(path_ + ": '" + name.substr(0, 80) + "' can't name a snapshot: " + kNameRule);
 }
 
 Result<std::vector<std::string>> StoreFolder::list_names() const {

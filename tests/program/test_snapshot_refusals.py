@@ -144,6 +144,8 @@ class Refusals(CountingScratch):
         text = (self.store / "names" / "one").read_text()
         (self.store / "names" / "one").write_text("0" + text[1:] if text[0] != "0" else "1" + text[1:])
         self.fails(74, ["'one'"], "restore", "one")
+        (self.store / "names" / "one").write_text("0" * 5000)
+        self.fails(74, ["names/one", "too large"], "restore", "one")
         (self.store / "names" / "one").write_text("hello")
         self.snapshot("remove", "one")
         self.assertNotIn(["one"], self.names())

@@ -10,8 +10,8 @@ namespace driftwood::device {
 namespace {
 
 constexpr int64_t kSpinNs = 40'000;
-// Longer than well-split work lets anybody wait.
-constexpr int64_t kAloneNs = 12'000;
+// Well-split work lets nobody wait so long: whoever is waited for may not be running.
+constexpr int64_t kLongWaitNs = 12'000;
 constexpr int kPausesPerClock = 16;
 constexpr int64_t kBetweenMovesNs = 1'000'000;
 
@@ -42,10 +42,10 @@ bool WorkerPool::spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old
   if (spin_ns_ > 0) {
     const int64_t start = now_ns();
     for (int64_t waited = 0; waited < spin_ns_; waited = now_ns() - start) {
-      // Whoever is waited for may be waiting for this very processor.
-      if (waited > kAloneNs) std::this_thread::yield();
+      // It may be this very processor that is missing there.
+      if (waited > kLongWaitNs) std::this_thread::yield();
       for (int i = 0; i < kPausesPerClock; ++i) {
-        if (word.load(std::memory_order_acquire) != old) return waited > kAloneNs;
+        if (word.load(std::memory_order_acquire) != old) return waited > kLongWaitNs;
         os::spin_pause();
       }
     }
