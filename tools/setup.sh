@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(cmake ninja-build g++ ccache git xz-utils clang-16 lld-16 wasi-libc libclang-rt-16-dev
-          libclang-rt-16-dev-wasm32 libgtest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev)
+          libclang-rt-16-dev-wasm32 libgtest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev valgrind)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Counts the instructions of the AVX2 kernels under callgrind and compares them with the baseline.
+
+Usage: count_instructions.py [--update] [--baseline FILE] PATH_OF_kernel_workload
+
+Exit 0: no case costs more than the baseline by more than the limit. 1: one does, or the cases differ. 77 (skipped):
+no valgrind, no AVX2, or a compiler the baseline does not speak for; in the last case the table is printed all the same.
+"""
+import argparse
+import dataclasses
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BASELINE = pathlib.Path(__file__).with_name("baseline.json")
+SKIPPED = 77
+# Counts repeat exactly, so the limit is no allowance for noise. One more instruction for each block of 32 inputs and 16
+# rows, the least a kernel can get worse in its loop, costs 0.8 to 1.8 percent of a matmul: the limit is below that.
+LIMIT = 0.005
+
+
+class Failed(Exception):
+    """What the user has to know; the exit code is 1."""
+
+
+class Skipped(Exception):
+    """Why nothing could be judged; the exit code is 77."""
+
+
+@dataclasses.dataclass
+class Count:
+    name: str
+    unit: str      # "MAC" or "value"
+    amount: int    # of units
+    least: float   # instructions a unit that the inner loop cannot do without
+    instructions: int
+
+    def each(self):
+        return self.instructions / self.amount
+
+
+def instructions_of_dumps(folder):
+    """The total of each dump, in the order of the calls of measured_kernel."""
+    dumps = sorted(folder.glob("dump.*"), key=lambda path: int(path.suffix[1:]))
+    totals = []
+    for dump in dumps:
+        lines = [line for line in dump.read_text().splitlines() if line.startswith("totals:")]
+        if len(lines) != 1:
+            raise Failed(f"{dump.name} of callgrind has {len(lines)} lines of totals; expected 1")
+        totals.append(int(lines[0].split()[1]))
+    return totals
+
+
+def count(workload):
+    """(compiler, [Count]) of one run of all cases under callgrind."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise Skipped("valgrind is not installed (tools/setup.sh does it)")
+    if not pathlib.Path(workload).is_file():
+        raise Failed(f"{workload}: no such program; build the target kernel_workload")
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(
+            [valgrind, "--tool=callgrind", "--toggle-collect=measured_kernel", "--dump-after=measured_kernel",
+             f"--callgrind-out-file={folder}/dump", workload], capture_output=True, text=True)
+        totals = instructions_of_dumps(pathlib.Path(folder))
+    if run.returncode == SKIPPED:
+        raise Skipped(next(line for line in run.stderr.splitlines() if line.startswith("kernel_workload:")))
+    if run.returncode != 0:
+        raise Failed(f"kernel_workload under valgrind ended with {run.returncode}:\n{run.stderr}")
+    first, *cases = [line.split() for line in run.stdout.splitlines()]
+    if first[0] != "compiler" or len(cases) != len(totals):
+        raise Failed(f"{len(cases)} cases but {len(totals)} dumps of callgrind:\n{run.stdout}{run.stderr}")
+    return " ".join(first[1:]), [Count(name, unit, int(amount), float(least), total)
+                                 for (_, name, unit, amount, least), total in zip(cases, totals)]
+
+
+def table(counts, before):
+    head = f"{'case':32} {'baseline':>11} {'now':>11} {'ratio':>7}   {'each':>7} {'least':>7} {'over it':>7}"
+    yield head
+    yield "-" * len(head)
+    for c in counts:
+        old = before.get(c.name)
+        ratio = f"{c.instructions / old:7.4f}" if old else f"{'new':>7}"
+        yield (f"{c.name:32} {old or '':>11} {c.instructions:>11} {ratio}   {c.each():7.3f} {c.least:7.3f} "
+               f"{c.each() / c.least:6.2f}x  a {c.unit}")
+
+
+def judge(counts, before):
+    """([what is wrong], [what is better])."""
+    worse, better = [], []
+    for c in counts:
+        old = before.get(c.name)
+        if old is None:
+            worse.append(f"{c.name} is not in the baseline: --update adds it")
+        elif c.instructions > old * (1 + LIMIT):
+            worse.append(f"{c.name} takes {c.instructions / old - 1:.2%} more instructions than the baseline "
+                         f"(limit {LIMIT:.1%}): {old} -> {c.instructions}")
+        elif c.instructions < old * (1 - LIMIT):
+            better.append(f"{c.name} takes {1 - c.instructions / old:.2%} fewer instructions than the baseline")
+    counted = {c.name for c in counts}
+    worse += [f"{name} is in the baseline but was not counted: --update drops it"
+              for name in before if name not in counted]
+    return worse, better
+
+
+def check(args):
+    compiler, counts = count(args.workload)
+    if args.update:
+        numbers = {c.name: c.instructions for c in counts}
+        args.baseline.write_text(json.dumps({"compiler": compiler, "instructions": numbers}, indent=2) + "\n")
+        print(*table(counts, {}), f"written: {args.baseline}", sep="\n")
+        return
+    try:
+        baseline = json.loads(args.baseline.read_text())
+        known, before = baseline["compiler"], baseline["instructions"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Failed(f"{args.baseline} is no baseline ({error!r}); --update writes one") from error
+    print(*table(counts, before), sep="\n")
+    if compiler != known:
+        raise Skipped(f"the baseline is for {known}, this is {compiler}: the ratios above say nothing about the source")
+    worse, better = judge(counts, before)
+    for line in better:
+        print(f"better: {line}")
+    if better:
+        print("Keep what was won: update the baseline with --update.")
+    if worse:
+        raise Failed("\n".join(worse) + "\nIf that is meant, update the baseline with --update.")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("workload", help="the program kernel_workload")
+    parser.add_argument("--baseline", type=pathlib.Path, default=BASELINE)
+    parser.add_argument("--update", action="store_true", help="write the counts as the new baseline")
+    try:
+        check(parser.parse_args())
+    except Skipped as why:
+        print(f"skipped: {why}")
+        return SKIPPED
+    except Failed as why:
+        print(f"failed: {why}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
