@@ -43,8 +43,9 @@ class WholeCheck(unittest.TestCase):
     """check() with counts given instead of valgrind's."""
 
     def check(self, compiler, counts, text, update=False):
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(gate, "count", return_value=(compiler, counts)), \
-                contextlib.redirect_stdout(io.StringIO()):
+        with (tempfile.TemporaryDirectory() as folder,
+              mock.patch.object(gate, "count", return_value=(compiler, counts)),
+              contextlib.redirect_stdout(io.StringIO())):
             file = pathlib.Path(folder) / "baseline.json"
             file.write_text(text)
             gate.check(types.SimpleNamespace(workload="", baseline=file, update=update))
