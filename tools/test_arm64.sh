@@ -32,9 +32,21 @@ run() {
   echo "arm64: $1 passed: $(grep -c -E '\[ +OK ' "$log") tests"
 }
 
-run kernels max "$build/src/kernels/kernels_test"
-run device max "$build/src/device/cpu/device_cpu_test"
-run device_without_dot_product cortex-a53 "$build/src/device/cpu/device_cpu_test"
+# A processor without dot product must be refused the NEON table by the name of what it lacks.
+refuses() {
+  local log=$build/refuses.log
+  QEMU_CPU=cortex-a53 qemu-aarch64 "$build/tests/conformance/conformance_test" --gtest_filter='*/add*_neon_1' >"$log" 2>&1
+  grep -q "'neon': this processor has no asimddp" "$log" && return
+  echo "arm64: a processor without dot product was given the NEON table"
+  cat "$log"
+  return 1
+}
+
+failed=0
+run kernels max "$build/src/kernels/kernels_test" || failed=1
+run device max "$build/src/device/cpu/device_cpu_test" || failed=1
+run device_without_dot_product cortex-a53 "$build/src/device/cpu/device_cpu_test" || failed=1
+refuses || failed=1
 # The cut into threads is the same on every processor: one and three are enough here.
 filter='-*_neon_2:*_neon_4:*_ref_3'
 shards=2
@@ -44,6 +56,5 @@ for ((i = 0; i < shards; ++i)); do
     run "conformance_$i" max "$build/tests/conformance/conformance_test" &
   pids+=($!)
 done
-failed=0
 for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
 exit $failed
