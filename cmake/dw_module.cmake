@@ -2,7 +2,7 @@
 #   DEPS are other modules (their names), as tools/layers.toml allows; LIBS are outside libraries.
 #   x_test.cc files become one test program `NAME_test` (GoogleTest), x_fuzz.cc files one fuzzer each in a fuzz
 #   build (DW_FUZZ). A folder without sources becomes an interface library.
-find_package(GTest REQUIRED)
+include(googletest)
 
 # One libFuzzer program per x_fuzz.cc of the folder (tools/run_fuzzers.sh configures such a build with clang).
 option(DW_FUZZ "Build the fuzzers, with sanitizers, instead of tests and program" OFF)

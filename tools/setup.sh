@@ -5,6 +5,8 @@ set -euo pipefail
 
 packages=(cmake ninja-build g++ ccache git xz-utils clang-16 lld-16 wasi-libc libclang-rt-16-dev
           libclang-rt-16-dev-wasm32 libgtest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev valgrind)
+# For tools/test_arm64.sh; an arm64 machine runs those tests by itself.
+[ "$(uname -m)" = aarch64 ] || packages+=(g++-aarch64-linux-gnu qemu-user)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 

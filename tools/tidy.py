@@ -141,16 +141,20 @@ def check_dead(files, build, faults):
     commands = build / "compile_commands.json"
     if not commands.exists():
         return
+    kernel_flags = (ROOT / "src" / "kernels" / "CMakeLists.txt").read_text()
     compiled = {pathlib.Path(e["file"]).resolve() for e in json.loads(commands.read_text())}
     for f in files:
         if f.suffix == ".cc" and f.is_relative_to(ROOT / "src") and f.resolve() not in compiled:
-            if not f.stem.endswith(("_fuzz", "_bench")) and f'{f.name}' not in everything:
+            # A kernel for another processor's instruction set is picked by the end of its name.
+            other_isa = f.parent.name == "cpu" and rf'"_{f.stem.split("_")[-1]}\\.cc$"' in kernel_flags
+            if not f.stem.endswith(("_fuzz", "_bench")) and f'{f.name}' not in everything and not other_isa:
                 faults.append(f"{rel(f)}: compiled by nothing")
 
 
 def check_weak_symbols(build, faults):
     """An inline function emitted from a file built for AVX could be picked by the linker for everybody."""
-    objects = [o for o in (build / "src" / "kernels").rglob("*.o") if re.search(r"avx|neon", o.name)
+    folders = (build / "src" / "kernels", build / "arm64" / "src" / "kernels")  # the second: tools/test_arm64.sh
+    objects = [o for folder in folders for o in folder.rglob("*.o") if re.search(r"avx|neon", o.name)
                and not re.search(r"_test|_bench", o.name)]
     for obj in objects:
         out = subprocess.run(["nm", "-C", str(obj)], capture_output=True, text=True, check=True).stdout

@@ -60,6 +60,9 @@ const KernelTable& table();  // needs AVX2, FMA, F16C
 namespace avx512 {
 const KernelTable& table();  // needs AVX-512 F/BW/VL/DQ and VNNI
 }
+namespace neon {
+const KernelTable& table();  // needs NEON (Advanced SIMD) with dot product
+}
 
 // The tables this build holds, best first, each with the CPU features it needs (names of os/cpu_features.h).
 // `ref` is always there and always last. CMake picks the file that defines this by processor family.

@@ -13,6 +13,10 @@
 #endif
 #if defined(__linux__)
 #include <sched.h>
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 #endif
 
 namespace driftwood::os {
@@ -55,6 +59,15 @@ constexpr Feature kFeatures[] = {
     {"avx512vl", 7, 'b', 31, kZmm}, {"avx512vnni", 7, 'c', 11, kZmm},
 };
 
+#elif defined(__aarch64__) && defined(__linux__)
+
+struct Feature {
+  std::string_view name;
+  unsigned long bit;  // of AT_HWCAP, which names only what the system saves too
+};
+
+constexpr Feature kFeatures[] = {{"asimd", HWCAP_ASIMD}, {"asimddp", HWCAP_ASIMDDP}};
+
 #endif
 
 #if defined(__linux__)
@@ -88,6 +101,10 @@ bool cpu_has([[maybe_unused]] std::string_view feature) {
     const Registers r = cpuid(f.leaf);
     const unsigned word = f.reg == 'b' ? r.ebx : r.ecx;
     return ((word >> f.bit) & 1u) != 0 && (saved_states() & f.states) == f.states;
+  }
+#elif defined(__aarch64__) && defined(__linux__)
+  for (const Feature& f : kFeatures) {
+    if (f.name == feature) return (getauxval(AT_HWCAP) & f.bit) != 0;
   }
 #endif
   return false;

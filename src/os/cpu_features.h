@@ -1,8 +1,8 @@
 // What the processor can do and how much of it this process may use.
 //
 // Features are asked by the names Linux prints in /proc/cpuinfo, without the underscores ("avx2",
-// "avx512vnni"). A feature counts only if the system also saves its registers. No state; every call asks
-// anew, cheaply.
+// "avx512vnni", "asimddp"). A feature counts only if the system also saves its registers. No state; every
+// call asks anew, cheaply.
 #pragma once
 
 #include <string_view>

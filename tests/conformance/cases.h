@@ -21,6 +21,7 @@ using device::Device;
 struct Case {
   std::string_view op;
   std::string (*difference)(Device& reference, Device& candidate);
+  uint64_t digest;  // of all bytes that compare() expected: the same on every machine
 };
 
 // One or more for each slot of OpTable.
@@ -108,9 +109,13 @@ struct Quantised {
   Values<int32_t> isum;
 };
 
+// Takes bytes into the digest of the case that runs.
+void digest(const void* bytes, size_t size);
+
 // "" or a sentence that begins with `what` and names the first place that differs.
 template <typename T>
 std::string compare(const Values<T>& expected, const Values<T>& actual, const std::string& what) {
+  digest(expected.data(), static_cast<size_t>(expected.size()) * sizeof(T));
   for (int64_t i = 0; i < expected.size(); ++i) {
     if (std::memcmp(&expected[i], &actual[i], sizeof(T)) != 0) {
       return what + ": value " + std::to_string(i) + " of " + std::to_string(expected.size()) + " is " +

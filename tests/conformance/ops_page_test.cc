@@ -51,7 +51,7 @@ std::string ops_page() {
       "--gtest_filter='OpsPage.*'`); do not edit.\n"
       "Arguments: `src/tensor/op_args.h`. Arithmetic: `docs/numerics.md`. `portable-1` = the same bytes as "
       "ref on every\n"
-      "instruction set (ref, AVX2, AVX-512) and thread count, checked by the conformance cases.\n\n"
+      "instruction set (ref, AVX2, AVX-512, NEON) and thread count, checked by the conformance cases.\n\n"
       "| op | cpu | null | conformance cases |\n| --- | --- | --- | --- |\n";
   for (const OpName& op : kOps) {
     page += std::string("| ") + op.name + " | " + (op.present(cpu->ops()) ? cpu->info().numerics_id : "-") +

@@ -73,7 +73,7 @@ def cpu_isas():
     flags = set()
     try:
         for line in open("/proc/cpuinfo"):
-            if line.startswith("flags"):
+            if line.startswith(("flags", "Features")):
                 flags = set(line.split())
                 break
     except OSError:
@@ -83,4 +83,6 @@ def cpu_isas():
         isas.append("avx2")
     if {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"} <= flags:
         isas.append("avx512")
+    if {"asimd", "asimddp"} <= flags:
+        isas.append("neon")
     return isas

@@ -1,17 +1,19 @@
 // Matrix kernels against the machine: GMAC/s of a prompt's matmuls on one thread, GB/s of a decode step's on
 // one and two threads beside the read bandwidth the same threads reach.
 //
-//   matmul_bench [avx2|avx512] [seconds per figure]
+//   matmul_bench [instruction set] [seconds per figure]     (by default the best that this processor has)
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "kernels/cpu/matmul_kernels.h"
+#include "kernels/kernel_table.h"
+#include "os/cpu_features.h"
 
 namespace driftwood::kernels {
 namespace {
@@ -140,14 +142,29 @@ void bench_read(double budget) {
   }
 }
 
+// The table of that name, or the best one, if the processor has all it needs.
+const TableEntry* choose(std::string_view isa) {
+  for (const TableEntry& entry : built_tables()) {
+    const bool usable = std::all_of(entry.features.begin(), entry.features.end(),
+                                    [](const char* feature) { return os::cpu_has(feature); });
+    if (usable && (isa.empty() || isa == entry.isa)) return &entry;
+  }
+  return nullptr;
+}
+
 }  // namespace
 }  // namespace driftwood::kernels
 
 int main(int argc, char** argv) {
   using namespace driftwood::kernels;
-  const bool wide = argc > 1 && std::strcmp(argv[1], "avx512") == 0;
   const double budget = argc > 2 ? std::atof(argv[2]) : 0.3;
+  const TableEntry* entry = choose(argc > 1 ? argv[1] : "");
+  if (entry == nullptr) {
+    std::fprintf(stderr, "matmul_bench: this build or this processor has no instruction set '%s'\n", argv[1]);
+    return 1;
+  }
+  std::printf("%s\n", entry->isa);
   bench_read(budget);
-  bench_gemm(wide ? avx512::matmul : avx2::matmul, budget);
-  bench_gemv(wide ? avx512::matmul : avx2::matmul, budget);
+  bench_gemm(entry->table().matmul, budget);
+  bench_gemv(entry->table().matmul, budget);
 }

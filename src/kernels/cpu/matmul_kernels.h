@@ -1,7 +1,7 @@
 // The matrix kernels of the CPU tables: activation quantising, packed matmul and the guests' f32 gemm.
 //
 // Units are those of kernels/kernel_table.h (tokens, row groups of 16 outputs, pieces of kGemmRows rows). The
-// numerics are docs/numerics.md: both instruction sets give the bytes of kernels/ref for any T, any split
+// numerics are docs/numerics.md: all instruction sets give the bytes of kernels/ref for any T, any split
 // into unit ranges and any position of a token in the batch.
 //
 // No allocation, no threads, no errors; at most 64 KiB of stack. Weights, activations and outputs are
@@ -30,3 +30,12 @@ void matmul(const MatmulArgs& args, int64_t begin, int64_t end);
 void gemm(const GemmArgs& args, int64_t begin, int64_t end);
 
 }  // namespace driftwood::kernels::avx512
+
+namespace driftwood::kernels::neon {  // needs NEON with dot product
+
+void quantise(const QuantiseArgs& args, int64_t begin, int64_t end);
+void quantise_row(const float* x, int64_t width, const ActivationsQ8& row);
+void matmul(const MatmulArgs& args, int64_t begin, int64_t end);
+void gemm(const GemmArgs& args, int64_t begin, int64_t end);
+
+}  // namespace driftwood::kernels::neon

@@ -4,14 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/half.h"
 #include "kernels/kernel_table.h"
+#include "os/cpu_features.h"
 
 namespace driftwood::kernels {
 namespace {
@@ -25,14 +29,25 @@ struct Isa {
   void (*gemm)(const GemmArgs&, int64_t, int64_t);
 };
 
+bool has_all(std::span<const char* const> features) {
+  return std::all_of(features.begin(), features.end(), [](const char* name) { return os::cpu_has(name); });
+}
+
+// The tables of this build but ref, each with its quantise_row, which no table has.
 std::vector<Isa> all_isas() {
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vnni");
-  return {{"avx2", avx2, avx2::quantise, avx2::quantise_row, avx2::matmul, avx2::gemm},
-          {"avx512", avx512, avx512::quantise, avx512::quantise_row, avx512::matmul, avx512::gemm}};
+  std::vector<Isa> isas;
+  for (const TableEntry& entry : built_tables()) {
+    if (std::string_view(entry.isa) == "ref") continue;
+    const KernelTable& table = entry.table();
+    isas.push_back({entry.isa, has_all(entry.features), table.quantise, nullptr, table.matmul, table.gemm});
+#if defined(__aarch64__)
+    isas.back().quantise_row = neon::quantise_row;
+#else
+    isas.back().quantise_row =
+        std::string_view(entry.isa) == "avx2" ? avx2::quantise_row : avx512::quantise_row;
+#endif
+  }
+  return isas;
 }
 
 // A small fixed generator: the same cases on every machine.
