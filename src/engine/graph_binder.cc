@@ -41,7 +41,21 @@ Status GraphRunner::Binder::bind() {
     if (!bound.is_ok()) return bound.status();
     runner_.steps_.push_back({rows_of(graph_, op), std::move(*bound)});
   }
+  link_matmuls();
   return bind_head();
+}
+
+// Each matmul knows the next, the last of a step the first one.
+void GraphRunner::Binder::link_matmuls() {
+  const MatmulBatchArgs* next = nullptr;
+  for (int round = 0; round < 2; ++round) {
+    for (auto step = runner_.steps_.rbegin(); step != runner_.steps_.rend(); ++step) {
+      auto* matmul = std::get_if<MatmulBatchArgs>(&step->arguments);
+      if (matmul == nullptr) continue;
+      matmul->next = next;
+      next = matmul;
+    }
+  }
 }
 
 Status GraphRunner::Binder::bind_head() {

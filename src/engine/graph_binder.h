@@ -20,6 +20,7 @@ class GraphRunner::Binder {
   Status acquire(const std::string& key);
   Status acquire_all();
   Status make_arena();
+  void link_matmuls();
   Status bind_head();
 
   const graph::Buffer& at(graph::BufferId id) const { return graph_.buffers[static_cast<size_t>(id)]; }

@@ -59,6 +59,8 @@ struct MatmulArgs {
 struct MatmulBatchArgs {
   int count;               // 1..4
   MatmulArgs parts[4];     // equal tokens, x, q8
+  // Advice: the matmul that comes after this one, whose weights may be fetched ahead. Borrowed; may be null.
+  const MatmulBatchArgs* next = nullptr;
 };
 
 // Rotation angles: cos/sin of position * inv_freq[i] in f64 (base/math.h), times `scale`, rounded to f32.

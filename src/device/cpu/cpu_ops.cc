@@ -12,11 +12,31 @@ using kernels::KernelTable;
 
 // Estimates of work are in nanoseconds of one thread, by rule of thumb: they decide who works, never what
 // comes out.
-enum class Split { kRanges, kInterleaved };
+//   kRanges       equal ranges
+//   kInterleaved  unit by unit in turn
+//   kClaimed      ranges of most of the units, then pieces of the rest for whoever is ready: threads that
+//   stream
+//                 weights do not get equal shares of the memory
+enum class Split { kRanges, kInterleaved, kClaimed };
+
+constexpr int64_t kClaimedPieces = 6;  // a worker
+
+template <typename Body>
+void run_claimed(WorkerPool& pool, int64_t units, int worker, int count, const Body& body) {
+  const int64_t ranged = ranged_units(units);
+  const int64_t piece = std::max<int64_t>(1, (units - ranged) / (kClaimedPieces * count));
+  body(ranged * worker / count, ranged * (worker + 1) / count);
+  for (;;) {
+    const int64_t begin = ranged + piece * pool.claim();
+    if (begin >= units) return;
+    body(begin, std::min(begin + piece, units));
+  }
+}
 
 // Runs body(begin, end) over [0, units) on as many workers as the work is worth.
 template <typename Body>
-void split(CpuStream& stream, int64_t units, double work_ns, Split how, const Body& body) {
+void split(CpuStream& stream, int64_t units, double work_ns, Split how, const Body& body,
+           const ReadAhead& idle = {}) {
   if (units <= 0) return;
   WorkerPool& pool = stream.cpu().pool();
   const double wake_ns = stream.cpu().wake_ns();
@@ -26,13 +46,16 @@ void split(CpuStream& stream, int64_t units, double work_ns, Split how, const Bo
     body(int64_t{0}, units);
     return;
   }
-  pool.run(static_cast<int>(workers), [&](int worker, int count) {
+  const auto part = [&](int worker, int count) {
     if (how == Split::kRanges) {
       body(units * worker / count, units * (worker + 1) / count);
+    } else if (how == Split::kClaimed) {
+      run_claimed(pool, units, worker, count, body);
     } else {
       for (int64_t unit = worker; unit < units; unit += count) body(unit, unit + 1);
     }
-  });
+  };
+  pool.run(static_cast<int>(workers), part, idle);
 }
 
 template <typename Args>
@@ -80,7 +103,7 @@ Status matmul(Stream& stream, const MatmulBatchArgs& args) {
     work_ns += std::max(static_cast<double>(w.size_bytes()) / 16.0,
                         product(w.rows, w.cols) * static_cast<double>(args.parts[i].tokens) / 100.0);
   }
-  split(cpu_stream, first[args.count], work_ns, Split::kRanges, [&](int64_t begin, int64_t end) {
+  const auto body = [&](int64_t begin, int64_t end) {
     for (int i = 0; i < args.count; ++i) {
       const MatmulArgs& part = args.parts[i];
       const int64_t from = std::max(begin, first[i]) - first[i];
@@ -90,7 +113,8 @@ Status matmul(Stream& stream, const MatmulBatchArgs& args) {
       const bool debug = is_quantised(part.weight.layout) && part.q8.q == nullptr;
       (debug ? kernels::ref::table() : cpu_stream.cpu().table()).matmul(part, from, to);
     }
-  });
+  };
+  split(cpu_stream, first[args.count], work_ns, Split::kClaimed, body, ReadAhead(args.next));
   return Status::ok();
 }
 

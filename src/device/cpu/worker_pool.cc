@@ -54,7 +54,13 @@ bool WorkerPool::spin_then_sleep(const std::atomic<uint32_t>& word, uint32_t old
   return true;
 }
 
-void WorkerPool::run(int workers, Task task, const void* context) {
+void WorkerPool::use_the_wait(const std::atomic<uint32_t>& word, uint32_t old, const ReadAhead& idle,
+                              int worker, int workers) {
+  for (int64_t step = 0; word.load(std::memory_order_acquire) == old && idle(worker, workers, step); ++step) {
+  }
+}
+
+void WorkerPool::run(int workers, Task task, const void* context, const ReadAhead& idle) {
   DW_CHECK(workers >= 1 && workers <= threads(), "more workers than the pool has");
   if (workers == 1) {
     task(context, 0, 1);
@@ -63,6 +69,8 @@ void WorkerPool::run(int workers, Task task, const void* context) {
   while (busy_.exchange(1, std::memory_order_acquire) != 0) busy_.wait(1, std::memory_order_relaxed);
   task_ = task;
   context_ = context;
+  idle_ = idle;
+  claimed_.store(0, std::memory_order_relaxed);
   pending_.store(static_cast<uint32_t>(workers - 1), std::memory_order_relaxed);
   caller_processor_ = waited_long_ ? os::current_processor() : -1;
   const uint32_t sequence = (signal_.load(std::memory_order_relaxed) >> 8) + 1;
@@ -70,6 +78,8 @@ void WorkerPool::run(int workers, Task task, const void* context) {
   signal_.notify_all();
   task(context, 0, workers);
   waited_long_ = false;
+  if (const uint32_t left = pending_.load(std::memory_order_acquire); left != 0)
+    use_the_wait(pending_, left, idle, 0, workers);
   for (uint32_t left; (left = pending_.load(std::memory_order_acquire)) != 0;)
     waited_long_ = spin_then_sleep(pending_, left) || waited_long_;
   busy_.store(0, std::memory_order_release);
@@ -100,8 +110,10 @@ void WorkerPool::worker_loop(int worker) {
     const int workers = static_cast<int>(word & 0xffu);
     if (worker >= workers) continue;
     move_off_the_callers_processor(&moved_ns);
+    const ReadAhead idle = idle_;  // the next task's, once this one is told to be done
     task_(context_, worker, workers);
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+    use_the_wait(signal_, seen, idle, worker, workers);
   }
 }
 

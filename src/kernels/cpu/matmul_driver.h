@@ -10,10 +10,12 @@
 // Both give the same bits, because a tile computes each (token, row) by itself.
 //
 // Everything is a static template, so that the objects of two instruction sets never share a symbol.
-// Stack: the panel, the chunk's totals and one tile's accumulators, about 28 KiB.
+// Stack: the panel, the chunk's totals and one tile's accumulators, or the inputs of the direct way; about 28
+// KiB.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "base/half.h"
 #include "tensor/op_args.h"
@@ -50,6 +52,11 @@ struct TileWeights {
   const WeightPanel* panel;  // null in the direct way
   int blocks;                // of this segment, 1..16
 };
+
+// How many blocks the segment that starts at `block` has.
+static DW_ALWAYS_INLINE int segment_blocks(int64_t blocks, int64_t block) {
+  return static_cast<int>(blocks - block < kSegmentBlocks ? blocks - block : kSegmentBlocks);
+}
 
 // Copies whole lines of 16 even for a short last segment, by taking the 16 that end with it: a copy of fixed
 // size costs a few instructions, one of any size costs more than the arithmetic of a short segment.
@@ -90,7 +97,7 @@ static DW_ALWAYS_INLINE void write_totals(const MatmulArgs& args, int64_t token,
   float* out = args.out + token * args.out_stride + row;
   for (int t = 0; t < tokens; ++t, out += args.out_stride, totals += kRowGroup) {
     if (rows == kRowGroup && args.bias == nullptr) {
-      for (int i = 0; i < kRowGroup; ++i) out[i] = totals[i];
+      std::memcpy(out, totals, kRowGroup * sizeof(float));
     } else if (args.bias == nullptr) {
       for (int64_t i = 0; i < rows; ++i) out[i] = totals[i];
     } else {
@@ -150,22 +157,31 @@ template <class Tile>
   }
 }
 
+// The inputs of all segments are made ready once for all row groups, up to 8,192 of them.
 template <class Tile>
 static void matmul_direct(const MatmulArgs& args, int64_t begin, int64_t end) {
+  constexpr int64_t kReadySegments = 16;
+  constexpr int64_t kRecordBytes = static_cast<int64_t>(Tile::kRecordBytes);
   const int tokens = static_cast<int>(args.tokens);
   const int64_t blocks = args.weight.cols / kQuantBlock;
-  constexpr int64_t kRecordBytes = static_cast<int64_t>(Tile::kRecordBytes);
-  const int64_t group_bytes = blocks * kRecordBytes;
-  TileInput input;
+  const int64_t segments = (blocks + kSegmentBlocks - 1) / kSegmentBlocks;
+  const bool ready = segments <= kReadySegments;
+  TileInput inputs[kReadySegments];
+  const auto load_input = [&](int64_t segment, TileInput& input) __attribute__((always_inline)) {
+    const int64_t block = segment * kSegmentBlocks;
+    load_tile_input(args, 0, block, tokens, segment_blocks(blocks, block),
+                    args.weight.zero_point + Tile::kOffset, input);
+  };
+  for (int64_t i = 0; ready && i < segments; ++i) load_input(i, inputs[i]);
   alignas(64) float part[kMaxTileTokens * kRowGroup], totals[kMaxTileTokens * kRowGroup];
+  const uint8_t* records = args.weight.data + begin * blocks * kRecordBytes;
   for (int64_t g = begin; g < end; ++g) {
-    const uint8_t* records = args.weight.data + g * group_bytes;
-    for (int64_t b = 0; b < blocks; b += kSegmentBlocks) {
-      const int count = static_cast<int>(blocks - b < kSegmentBlocks ? blocks - b : kSegmentBlocks);
-      load_tile_input(args, 0, b, tokens, count, args.weight.zero_point + Tile::kOffset, input);
-      const TileWeights weights{records + b * kRecordBytes, nullptr, count};
-      run_direct<Tile>(tokens, weights, input, b == 0 ? totals : part);
-      if (b != 0) add_part(tokens, part, totals);
+    for (int64_t i = 0; i < segments; ++i) {
+      const int count = segment_blocks(blocks, i * kSegmentBlocks);
+      if (!ready) load_input(i, inputs[0]);
+      run_direct<Tile>(tokens, {records, nullptr, count}, inputs[ready ? i : 0], i == 0 ? totals : part);
+      if (i != 0) add_part(tokens, part, totals);
+      records += count * kRecordBytes;
     }
     write_totals(args, 0, g, tokens, totals);
   }
@@ -176,7 +192,7 @@ template <class Tile>
 static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, int64_t token, int tokens,
                           WeightPanel& panel, float* totals) {
   const int64_t blocks = args.weight.cols / kQuantBlock;
-  const int count = static_cast<int>(blocks - block < kSegmentBlocks ? blocks - block : kSegmentBlocks);
+  const int count = segment_blocks(blocks, block);
   constexpr int64_t kRecordBytes = static_cast<int64_t>(Tile::kRecordBytes);
   const uint8_t* records = args.weight.data + (group * blocks + block) * kRecordBytes;
   Tile::unpack(records, count, panel);
