@@ -10,8 +10,7 @@
 // Both give the same bits, because a tile computes each (token, row) by itself.
 //
 // Everything is a static template, so that the objects of two instruction sets never share a symbol.
-// Stack: the panel, the chunk's totals and one tile's accumulators, or the inputs of the direct way; about 28
-// KiB.
+// Stack: the inputs of a chunk's tiles, the panel, the chunk's totals and one tile's accumulators, 180 KiB.
 #pragma once
 
 #include <cstdint>
@@ -157,57 +156,95 @@ template <class Tile>
   }
 }
 
-// The inputs of all segments are made ready once for all row groups, up to 8,192 of them.
+// Tokens in tiles of equal size, as far as that goes.
+struct Tiling {
+  int tokens;
+  int tiles;
+  int begin(int tile) const { return tokens * tile / tiles; }
+  int size(int tile) const { return begin(tile + 1) - begin(tile); }
+};
+
+// The inputs of every tile and segment of some tokens, made ready once for all row groups. Where there are
+// more of them than fit (very wide matrices) each is made anew whenever it is asked for.
+template <class Tile>
+class ReadyInputs {
+ public:
+  ReadyInputs(const MatmulArgs& args, int64_t token, const Tiling& tiling)
+      : args_(args), token_(token), tiling_(tiling) {
+    const int64_t blocks = args.weight.cols / kQuantBlock;
+    const int64_t segments = (blocks + kSegmentBlocks - 1) / kSegmentBlocks;
+    ready_ = segments * tiling.tiles <= kCapacity;
+    for (int64_t segment = 0; ready_ && segment < segments; ++segment) {
+      for (int tile = 0; tile < tiling.tiles; ++tile)
+        load(segment, tile, inputs_[segment * tiling.tiles + tile]);
+    }
+  }
+  DW_ALWAYS_INLINE const TileInput& at(int64_t segment, int tile) {
+    if (ready_) return inputs_[segment * tiling_.tiles + tile];
+    load(segment, tile, inputs_[0]);
+    return inputs_[0];
+  }
+
+ private:
+  static constexpr int64_t kCapacity = 96;
+
+  void load(int64_t segment, int tile, TileInput& input) const {
+    const int64_t block = segment * kSegmentBlocks;
+    load_tile_input(args_, token_ + tiling_.begin(tile), block, tiling_.size(tile),
+                    segment_blocks(args_.weight.cols / kQuantBlock, block),
+                    args_.weight.zero_point + Tile::kOffset, input);
+  }
+
+  const MatmulArgs& args_;
+  int64_t token_;
+  Tiling tiling_;
+  bool ready_;
+  TileInput inputs_[kCapacity];
+};
+
 template <class Tile>
 static void matmul_direct(const MatmulArgs& args, int64_t begin, int64_t end) {
-  constexpr int64_t kReadySegments = 16;
   constexpr int64_t kRecordBytes = static_cast<int64_t>(Tile::kRecordBytes);
   const int tokens = static_cast<int>(args.tokens);
   const int64_t blocks = args.weight.cols / kQuantBlock;
-  const int64_t segments = (blocks + kSegmentBlocks - 1) / kSegmentBlocks;
-  const bool ready = segments <= kReadySegments;
-  TileInput inputs[kReadySegments];
-  const auto load_input = [&](int64_t segment, TileInput& input) __attribute__((always_inline)) {
-    const int64_t block = segment * kSegmentBlocks;
-    load_tile_input(args, 0, block, tokens, segment_blocks(blocks, block),
-                    args.weight.zero_point + Tile::kOffset, input);
-  };
-  for (int64_t i = 0; ready && i < segments; ++i) load_input(i, inputs[i]);
+  ReadyInputs<Tile> inputs(args, 0, {tokens, 1});
   alignas(64) float part[kMaxTileTokens * kRowGroup], totals[kMaxTileTokens * kRowGroup];
   const uint8_t* records = args.weight.data + begin * blocks * kRecordBytes;
   for (int64_t g = begin; g < end; ++g) {
-    for (int64_t i = 0; i < segments; ++i) {
-      const int count = segment_blocks(blocks, i * kSegmentBlocks);
-      if (!ready) load_input(i, inputs[0]);
-      run_direct<Tile>(tokens, {records, nullptr, count}, inputs[ready ? i : 0], i == 0 ? totals : part);
-      if (i != 0) add_part(tokens, part, totals);
+    for (int64_t b = 0; b < blocks; b += kSegmentBlocks) {
+      const int count = segment_blocks(blocks, b);
+      run_direct<Tile>(tokens, {records, nullptr, count}, inputs.at(b / kSegmentBlocks, 0),
+                       b == 0 ? totals : part);
+      if (b != 0) add_part(tokens, part, totals);
       records += count * kRecordBytes;
     }
     write_totals(args, 0, g, tokens, totals);
   }
 }
 
-// All tokens of [token, token + tokens) against one segment of one row group.
+// All tokens of a chunk, which begins at `token`, against the segment at `block` of one row group.
 template <class Tile>
-static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, int64_t token, int tokens,
-                          WeightPanel& panel, float* totals) {
+static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, int64_t token,
+                          const Tiling& tiling, ReadyInputs<Tile>& inputs, WeightPanel& panel,
+                          float* totals) {
   const int64_t blocks = args.weight.cols / kQuantBlock;
   const int count = segment_blocks(blocks, block);
   constexpr int64_t kRecordBytes = static_cast<int64_t>(Tile::kRecordBytes);
   const uint8_t* records = args.weight.data + (group * blocks + block) * kRecordBytes;
   Tile::unpack(records, count, panel);
+  // The next segment comes while this one is worked on: a stream of its own pace, which no prefetcher
+  // follows.
+  for (int64_t at = 0; at < kSegmentBlocks * kRecordBytes; at += 64)
+    __builtin_prefetch(records + count * kRecordBytes + at, 0, 2);
   const TileWeights weights{nullptr, &panel, count};
-  TileInput input;
   alignas(64) float part[kMaxTileTokens * kRowGroup];
-  int tiles = (tokens + Tile::kTokens - 1) / Tile::kTokens;
-  for (int t = 0; t < tokens; --tiles) {  // tiles of equal size, as far as that goes
-    const int size = (tokens - t + tiles - 1) / tiles;
-    load_tile_input(args, token + t, block, size, count, args.weight.zero_point + Tile::kOffset, input);
-    float* total = totals + t * kRowGroup;
+  for (int tile = 0; tile < tiling.tiles; ++tile) {
+    const int from = tiling.begin(tile), size = tiling.size(tile);
+    float* total = totals + from * kRowGroup;
+    const TileInput& input = inputs.at(block / kSegmentBlocks, tile);
     run_panel<typename Tile::PanelTile>(size, weights, input, block == 0 ? total : part);
     if (block != 0) add_part(size, part, total);
-    if (block + count == blocks) write_totals(args, token + t, group, size, total);
-    t += size;
+    if (block + count == blocks) write_totals(args, token + from, group, size, total);
   }
 }
 
@@ -220,9 +257,11 @@ static void matmul_panels(const MatmulArgs& args, int64_t begin, int64_t end) {
   alignas(64) float totals[kChunkTokens * kRowGroup];
   for (int64_t t = 0; t < args.tokens; t += chunk) {
     const int tokens = static_cast<int>(args.tokens - t < chunk ? args.tokens - t : chunk);
+    const Tiling tiling{tokens, (tokens + Tile::kTokens - 1) / Tile::kTokens};
+    ReadyInputs<Tile> inputs(args, t, tiling);
     for (int64_t g = begin; g < end; ++g) {
       for (int64_t b = 0; b < blocks; b += kSegmentBlocks) {
-        panel_segment<Tile>(args, g, b, t, tokens, panel, totals);
+        panel_segment<Tile>(args, g, b, t, tiling, inputs, panel, totals);
       }
     }
   }

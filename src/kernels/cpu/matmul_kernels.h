@@ -4,7 +4,7 @@
 // numerics are docs/numerics.md: all instruction sets give the bytes of kernels/ref for any T, any split
 // into unit ranges and any position of a token in the batch.
 //
-// No allocation, no threads, no errors; at most 64 KiB of stack. Weights, activations and outputs are
+// No allocation, no threads, no errors; at most 192 KiB of stack. Weights, activations and outputs are
 // borrowed. Only the caller's cpu check (os/cpu_features) decides which namespace may be entered.
 #pragma once
 
