@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <numeric>
 
@@ -32,6 +33,33 @@ TEST(WorkerPool, ResultsAreVisibleToTheCaller) {
   for (int64_t round = 1; round <= 1000; ++round) {
     pool.run(4, [&](int worker, int) { parts[worker] = round; });
     EXPECT_EQ(std::accumulate(parts.begin(), parts.end(), int64_t{0}), 4 * round);
+  }
+}
+
+TEST(WorkerPool, EachTaskClaimsEveryNumberOnce) {
+  constexpr int64_t kNumbers = 500;
+  WorkerPool pool(4);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::atomic<int>> taken(kNumbers);
+    pool.run(4, [&](int, int) {
+      for (int64_t i = pool.claim(); i < kNumbers; i = pool.claim()) ++taken[static_cast<size_t>(i)];
+    });
+    for (const std::atomic<int>& times : taken) ASSERT_EQ(times, 1);
+  }
+}
+
+// What a waiting worker works on may still be running when the next task, with another, has begun.
+TEST(WorkerPool, WaitsAreUsedAndDoNotHoldUpTasks) {
+  std::vector<uint8_t> weights(size_t{16} * 64 * 64 * 4);
+  MatmulBatchArgs next{1, {}};
+  next.parts[0].weight = {PackedLayout::kF32, false, 0, 64, 64, weights.data()};
+  WorkerPool pool(3);
+  std::vector<int64_t> parts(3, 0);
+  for (int64_t round = 1; round <= 2000; ++round) {
+    pool.run(
+        3, [&](int worker, int) { parts[static_cast<size_t>(worker)] = round; },
+        round % 2 == 0 ? ReadAhead(&next) : ReadAhead());
+    ASSERT_EQ(std::accumulate(parts.begin(), parts.end(), int64_t{0}), 3 * round);
   }
 }
 
