@@ -9,7 +9,7 @@ help:
 	@echo "make test         set up, build and run every test"
 	@echo "make build        build/release/driftwood"
 	@echo "make bench        reproduce the figures of the README"
-	@echo "make bench-peers  the same machine, the same files, against llama.cpp"
+	@echo "make bench-peers  the same machine, the same files, against llama.cpp (MODELS=... narrows it down)"
 	@echo "make bench-snapshots  saving, restoring and forking a whole actor, against llama.cpp's slot files"
 	@echo "make fuzz         every fuzzer for FUZZ_SECONDS (600) seconds"
 	@echo "make format       clang-format over the tree"
@@ -36,7 +36,9 @@ bench: configure
 	@tools/fetch_model.sh >/dev/null
 	@tools/bench.sh $(BUILD)
 
-bench-peers: build
+bench-peers: configure
+	@cmake -B $(BUILD) -DDW_BENCH=ON >/dev/null
+	@cmake --build $(BUILD)
 	@tools/fetch_model.sh >/dev/null
 	@tools/bench_peers.sh $(BUILD)
 

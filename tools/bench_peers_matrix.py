@@ -3,6 +3,7 @@
 tools/bench_peers.py measures at one point, at many.
 
   tools/bench_peers_matrix.py --model model.gguf --driftwood build/release/driftwood [--json figures.json]
+  tools/bench_peers_matrix.py --model model.gguf --only 'together 1,' --only 'together 8,'
 
 Rows, tokens per second of each program and the ratio; both run in turn, `--rounds` times, medians:
   prompt      512, 2,048 and 8,192 tokens in one go from an empty context
@@ -108,9 +109,18 @@ def cells(threads):
     yield f"cold start, {most} threads, ms", lambda p: cold_start_ms(p, most), False
 
 
-def measure(options, peer, ours):
+def chosen(options):
+    """The rows whose names begin as one of --only says; all without it."""
+    every = list(cells(options.threads))
+    for start in options.only:
+        if not any(name.startswith(start) for name, _, _ in every):
+            bench_peers.fail(f"--only '{start}': no row begins so; there are {'; '.join(name for name, _, _ in every)}")
+    return [row for row in every if not options.only or row[0].startswith(tuple(options.only))]
+
+
+def measure(options, rows, peer, ours):
     figures = []
-    for name, how, more_is_better in cells(options.threads):
+    for name, how, more_is_better in rows:
         values = {"llama.cpp": [], "driftwood": []}
         for index in range(options.rounds):
             bench_peers.note(f"{name}: round {index + 1} of {options.rounds}")
@@ -130,18 +140,22 @@ def main():
     parser.add_argument("--driftwood", default="build/release/driftwood", help="our program")
     parser.add_argument("--threads", type=int, action="append", help="may be given several times; default 1 and 2")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each program, alternating")
+    parser.add_argument("--only", action="append", default=[], metavar="START",
+                        help="only rows whose names begin so; may be given several times")
+    parser.add_argument("--no-load-check", action="store_true", help="after a run of ours, which is a load itself")
     parser.add_argument("--json", help="write the figures to this file, too")
     parser.add_argument("--peer-version", help="as bench_peers.py has it")
     parser.add_argument("--jobs", type=int, default=2, help="parallel compilers")
     options = parser.parse_args()
     options.threads = options.threads or [1, 2]
+    rows = chosen(options)
     load = bench_peers.load_per_cpu()
-    if load > bench_peers.BUSY_LOAD_PER_CPU:
+    if load > bench_peers.BUSY_LOAD_PER_CPU and not options.no_load_check:
         bench_peers.note(f"warning: the machine is busy (load {load:.2f} per CPU): the figures will be low")
     peer, ours = Peer(options), Driftwood(options)
     print(f"{os.path.basename(options.model)}: tokens per second, median of {options.rounds}\n"
           f"{'':<28} {'llama.cpp':>10} {'driftwood':>10} {'ratio':>7}", flush=True)
-    figures = measure(options, peer, ours)
+    figures = measure(options, rows, peer, ours)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump({"model": options.model, "load_per_cpu_before": load, "figures": figures}, out, indent=2)

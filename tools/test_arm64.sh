@@ -14,7 +14,7 @@ if [ ! -f "$build/build.ninja" ]; then
   cmake -G Ninja -B "$build" -DCMAKE_BUILD_TYPE=Release -DDW_KERNELS_ONLY=ON \
         --toolchain "$PWD/cmake/toolchains/arm64_linux.cmake"
 fi
-cmake --build "$build" --target kernels_test device_cpu_test conformance_test
+cmake --build "$build" --target peaks_test kernels_test device_cpu_test conformance_test
 
 # run NAME CPU PROGRAM...: on an emulated processor, which must have what every test needs.
 run() {
@@ -43,6 +43,7 @@ refuses() {
 }
 
 failed=0
+run peaks max "$build/src/peaks/peaks_test" || failed=1
 run kernels max "$build/src/kernels/kernels_test" || failed=1
 run device max "$build/src/device/cpu/device_cpu_test" || failed=1
 run device_without_dot_product cortex-a53 "$build/src/device/cpu/device_cpu_test" || failed=1

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "cli/command.h"
 #include "cli/composition.h"
+#include "engine/macs_per_token.h"
 
 namespace driftwood::cli {
 namespace {
@@ -129,6 +130,7 @@ Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const S
       static_cast<double>(bytes_per_token(*opened.model)) * generate.median() / flags.sessions / 1e9;
   const device::DeviceInfo& info = opened.device->info();
   if (flags.json) {
+    DW_ASSIGN_OR_RETURN(const engine::MacsPerToken macs, engine::macs_per_prompt_token(*opened.model));
     nlohmann::ordered_json out = {
         {"model", flags.engine.model},
         {"device", info.name},
@@ -143,6 +145,8 @@ Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const S
         {"prompt_tokens_per_s", prompt.median()},
         {"generate_tokens_per_s", generate.median()},
         {"weights_bytes", bytes},
+        {"bytes_per_token", bytes_per_token(*opened.model)},
+        {"macs_per_token", {{"int8", macs.int8}, {"f32", macs.f32}}},
         {"read_gb_per_s", gb_per_s},
         {"spread", {{"prompt", prompt.spread()}, {"generate", generate.spread()}}},
         {"prompt_runs", prompt.values},
@@ -189,7 +193,8 @@ void add_bench(CLI::App& app, Action* action) {
   CLI::App* cmd = app.add_subcommand("bench", "Tokens per second of prompt and generation");
   cmd->footer(
       "The llama-bench convention: random tokens, `--prompt` in one go, `--generate` one by one; medians of\n"
-      "--repeat runs after one that is not counted.\n"
+      "--repeat runs after one that is not counted. In the JSON, macs_per_token is what the matrices but the\n"
+      "head cost a token of a prompt, bytes_per_token what a generated token reads of the file's tensors.\n"
       "Example: driftwood bench --model smollm2-135m --prompt 512 --generate 128 --threads 2 --repeat 5 "
       "--json");
   auto flags = std::make_shared<BenchFlags>();

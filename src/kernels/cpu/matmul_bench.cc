@@ -1,5 +1,6 @@
 // Matrix kernels against the machine: GMAC/s of a prompt's matmuls on one thread, GB/s of a decode step's on
-// one and two threads beside the read bandwidth the same threads reach.
+// one and two threads, each with its share of what the machine can do at most (peaks/machine_peaks.h). The
+// peak is that of the processor's best instructions, whichever the kernels use.
 //
 //   matmul_bench [instruction set] [seconds per figure]     (by default the best that this processor has)
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "kernels/kernel_table.h"
 #include "os/cpu_features.h"
+#include "peaks/machine_peaks.h"
 
 namespace driftwood::kernels {
 namespace {
@@ -87,21 +89,31 @@ void on_threads(int threads, F part) {
 }
 
 void bench_gemm(Matmul matmul, double budget) {
+  const peaks::Loops& loops = peaks::best_loops();
+  const double int8 = peaks::gmac_per_s(loops.int8, 1), f32 = peaks::gmac_per_s(loops.f32, 1);
+  std::printf("peak int8 (%s) %.1f, f32 (%s) %.1f GMAC/s\n", loops.int8.instructions, int8,
+              loops.f32.instructions, f32);
   constexpr int64_t kShapes[][2] = {{1536, 576}, {576, 1536}, {8192, 2048}};
   for (const Layout& layout : kLayouts) {
     for (const auto& [n, k] : kShapes) {
       for (int64_t tokens : {8, 512}) {
         Work w(layout, n, k, tokens);
         const double s = best_seconds(budget, [&] { matmul(w.args, 0, w.args.weight.groups()); });
-        std::printf("gemm %-5s N %5ld K %5ld T %3ld  %7.1f GMAC/s\n", layout.name, static_cast<long>(n),
-                    static_cast<long>(k), static_cast<long>(tokens),
-                    static_cast<double>(n * k * tokens) / s * 1e-9);
+        const double rate = static_cast<double>(n * k * tokens) / s * 1e-9;
+        std::printf("gemm %-5s N %5ld K %5ld T %3ld  %7.1f GMAC/s  %3.0f %% of the peak\n", layout.name,
+                    static_cast<long>(n), static_cast<long>(k), static_cast<long>(tokens), rate,
+                    100 * rate / (is_quantised(layout.layout) ? int8 : f32));
       }
     }
   }
 }
 
-void bench_gemv(Matmul matmul, double budget) {
+Status bench_gemv(Matmul matmul, double budget) {
+  double peak[3] = {};
+  for (int threads : {1, 2}) {
+    DW_ASSIGN_OR_RETURN(peak[threads], peaks::read_gb_per_s(peaks::best_loops(), threads));
+    std::printf("peak read, %d threads  %6.1f GB/s\n", threads, peak[threads]);
+  }
   for (const Layout& layout : kLayouts) {
     const int64_t k = 2048, n = layout.layout <= PackedLayout::kP4F ? 131072 : 65536;
     for (int64_t tokens : {1, 4}) {
@@ -112,34 +124,14 @@ void bench_gemv(Matmul matmul, double budget) {
           on_threads(threads,
                      [&](int i) { matmul(w.args, groups * i / threads, groups * (i + 1) / threads); });
         });
-        std::printf("gemv %-5s N %6ld K %ld T %ld  %d threads  %6.1f GB/s\n", layout.name,
-                    static_cast<long>(n), static_cast<long>(k), static_cast<long>(tokens), threads,
-                    static_cast<double>(w.args.weight.size_bytes()) / s * 1e-9);
+        const double rate = static_cast<double>(w.args.weight.size_bytes()) / s * 1e-9;
+        std::printf("gemv %-5s N %6ld K %ld T %ld  %d threads  %6.1f GB/s  %3.0f %% of the peak\n",
+                    layout.name, static_cast<long>(n), static_cast<long>(k), static_cast<long>(tokens),
+                    threads, rate, 100 * rate / peak[threads]);
       }
     }
   }
-}
-
-// Sums of 64-bit words, enough chains to be bound by memory.
-void bench_read(double budget) {
-  std::vector<uint64_t> data(256 * 1024 * 1024 / 8, 1);
-  for (int threads : {1, 2}) {
-    uint64_t sums[2] = {};
-    const double s = best_seconds(budget, [&] {
-      on_threads(threads, [&](int i) {
-        const size_t part = data.size() / threads;
-        const uint64_t* p = data.data() + part * i;
-        uint64_t a[16] = {};
-        for (size_t j = 0; j < part; j += 16) {
-          for (size_t c = 0; c < 16; ++c) a[c] += p[j + c];
-        }
-        for (uint64_t v : a) sums[i] += v;
-      });
-    });
-    std::printf("read %d threads  %6.1f GB/s (check %lu)\n", threads,
-                static_cast<double>(data.size()) * 8 / s * 1e-9,
-                static_cast<unsigned long>(sums[0] + sums[1]));
-  }
+  return Status::ok();
 }
 
 // The table of that name, or the best one, if the processor has all it needs.
@@ -164,7 +156,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::printf("%s\n", entry->isa);
-  bench_read(budget);
   bench_gemm(entry->table().matmul, budget);
-  bench_gemv(entry->table().matmul, budget);
+  const driftwood::Status status = bench_gemv(entry->table().matmul, budget);
+  if (status.is_ok()) return 0;
+  std::fprintf(stderr, "matmul_bench: %s\n", status.message().c_str());
+  return 1;
 }
