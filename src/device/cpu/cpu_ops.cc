@@ -14,8 +14,7 @@ using kernels::KernelTable;
 // comes out.
 //   kRanges       equal ranges
 //   kInterleaved  unit by unit in turn
-//   kClaimed      ranges of most of the units, then pieces of the rest for whoever is ready: threads that
-//   stream
+//   kClaimed      ranges of most units, then pieces of the rest for whoever is ready: threads that stream
 //                 weights do not get equal shares of the memory
 enum class Split { kRanges, kInterleaved, kClaimed };
 
