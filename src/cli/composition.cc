@@ -40,7 +40,7 @@ void add_device_flags(CLI::App* cmd, EngineFlags* flags) {
   cmd->add_option("--device", flags->device, "Device: cpu")
       ->envname("DRIFTWOOD_DEVICE")
       ->capture_default_str();
-  cmd->add_option("--isa", flags->isa, "Force an instruction set: ref, avx2, avx512 or neon")
+  cmd->add_option("--isa", flags->isa, "Force an instruction set: ref, avx2, avxvnni, avx512 or neon")
       ->envname("DRIFTWOOD_CPU");
   cmd->add_option("--threads", flags->threads, "Worker threads; 0: one per physical core")
       ->envname("DRIFTWOOD_THREADS")

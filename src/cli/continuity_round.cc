@@ -85,7 +85,7 @@ Status Round::check(const std::string& way, int boundary, const Truth& truth, co
 std::string Round::moved_isa(int boundary) const {
   static const std::vector<std::string> usable = [this] {
     std::vector<std::string> all;
-    for (const char* isa : {"ref", "avx2", "avx512", "neon"}) {
+    for (const char* isa : {"ref", "avx2", "avxvnni", "avx512", "neon"}) {
       EngineFlags flags = flags_.host.engine;
       flags.isa = isa;
       if (open_device(flags).is_ok()) all.emplace_back(isa);

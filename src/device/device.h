@@ -21,7 +21,7 @@ namespace driftwood::device {
 struct DeviceInfo {
   std::string name;         // "cpu"
   std::string description;  // "AVX2, 2 threads"
-  std::string isa;          // "ref", "avx2", "avx512", "neon", "sm90", ...
+  std::string isa;          // "ref", "avx2", "avxvnni", "avx512", "neon", "sm90", ...
   std::string numerics_id;  // "portable-1" (DESIGN 4.3)
   bool pointers_are_host;   // true: the device pointer of any host byte is its host pointer by nature
   int threads = 1;

@@ -114,7 +114,7 @@ inline Opened open(const std::shared_ptr<LoadedModel>& model, RunWith setup = {}
 // Instruction sets this processor can run.
 inline std::vector<std::string> available_isas() {
   std::vector<std::string> isas;
-  for (const char* isa : {"ref", "avx2", "avx512", "neon"}) {
+  for (const char* isa : {"ref", "avx2", "avxvnni", "avx512", "neon"}) {
     if (device::CpuDevice::create({1, isa}).is_ok()) isas.emplace_back(isa);
   }
   return isas;

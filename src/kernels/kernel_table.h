@@ -57,6 +57,9 @@ const KernelTable& table();
 namespace avx2 {
 const KernelTable& table();  // needs AVX2, FMA, F16C
 }
+namespace avxvnni {
+const KernelTable& table();  // needs AVX2, FMA, F16C and AVX-VNNI
+}
 namespace avx512 {
 const KernelTable& table();  // needs AVX-512 F/BW/VL/DQ and VNNI
 }

@@ -28,9 +28,9 @@ struct Registers {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-Registers cpuid(unsigned leaf) {
+Registers cpuid(unsigned leaf, unsigned subleaf = 0) {
   Registers r;
-  __get_cpuid_count(leaf, 0, &r.eax, &r.ebx, &r.ecx, &r.edx);
+  __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
   return r;
 }
 
@@ -46,7 +46,7 @@ unsigned saved_states() {
 struct Feature {
   std::string_view name;
   unsigned leaf;
-  char reg;  // 'b' or 'c'
+  char reg;  // 'a' (of subleaf 1), 'b' or 'c'
   int bit;
   unsigned states;  // XCR0 bits it needs
 };
@@ -56,7 +56,7 @@ constexpr unsigned kZmm = 0xe6;
 constexpr Feature kFeatures[] = {
     {"fma", 1, 'c', 12, kYmm},      {"f16c", 1, 'c', 29, kYmm},       {"avx2", 7, 'b', 5, kYmm},
     {"avx512f", 7, 'b', 16, kZmm},  {"avx512dq", 7, 'b', 17, kZmm},   {"avx512bw", 7, 'b', 30, kZmm},
-    {"avx512vl", 7, 'b', 31, kZmm}, {"avx512vnni", 7, 'c', 11, kZmm},
+    {"avx512vl", 7, 'b', 31, kZmm}, {"avx512vnni", 7, 'c', 11, kZmm}, {"avxvnni", 7, 'a', 4, kYmm},
 };
 
 #elif defined(__aarch64__) && defined(__linux__)
@@ -98,8 +98,8 @@ bool cpu_has([[maybe_unused]] std::string_view feature) {
 #if defined(__x86_64__)
   for (const Feature& f : kFeatures) {
     if (f.name != feature) continue;
-    const Registers r = cpuid(f.leaf);
-    const unsigned word = f.reg == 'b' ? r.ebx : r.ecx;
+    const Registers r = cpuid(f.leaf, f.reg == 'a' ? 1 : 0);
+    const unsigned word = f.reg == 'a' ? r.eax : f.reg == 'b' ? r.ebx : r.ecx;
     return ((word >> f.bit) & 1u) != 0 && (saved_states() & f.states) == f.states;
   }
 #elif defined(__aarch64__) && defined(__linux__)

@@ -34,6 +34,7 @@ TEST(CpuFeatures, AgreeWithTheKernel) {
     EXPECT_EQ(cpu_has(name), listed(name)) << name;
   }
   EXPECT_EQ(cpu_has("avx512vnni"), listed("avx512_vnni"));
+  EXPECT_EQ(cpu_has("avxvnni"), listed("avx_vnni"));
 }
 
 }  // namespace

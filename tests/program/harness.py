@@ -81,6 +81,8 @@ def cpu_isas():
     isas = ["ref"]
     if {"avx2", "fma", "f16c"} <= flags:
         isas.append("avx2")
+    if {"avx2", "fma", "f16c", "avx_vnni"} <= flags:
+        isas.append("avxvnni")
     if {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"} <= flags:
         isas.append("avx512")
     if {"asimd", "asimddp"} <= flags:

@@ -23,7 +23,8 @@ namespace driftwood::device {
 
 struct CpuOptions {
   int threads = 0;  // 0: one per usable physical core
-  std::string isa;  // "ref", "avx2", "avx512", "neon"; "": DRIFTWOOD_CPU, else the best this processor has
+  std::string
+      isa;  // "ref", "avx2", "avxvnni", "avx512", "neon"; "": DRIFTWOOD_CPU, else the best this processor has
   double wake_ns =
       2000.0;  // estimated work that is worth one more worker; 0 (tests): wake all of them always
   const kernels::KernelTable* table = nullptr;  // kernels of one's own instead of isa (tests)

@@ -26,6 +26,13 @@ inline constexpr int kMaxTileTokens = 8;
 inline constexpr int kChunkTokens = 120;            // largest chunk: its totals take 7.5 KiB
 inline constexpr int64_t kChunkBytes = 256 * 1024;  // of int8 activations, half of a small L2
 
+constexpr bool four_bit(PackedLayout layout) {
+  return layout == PackedLayout::kP4H || layout == PackedLayout::kP4F;
+}
+constexpr bool half_scales(PackedLayout layout) {
+  return layout == PackedLayout::kP4H || layout == PackedLayout::kP8H;
+}
+
 // One segment of one row group, ready for the tile: codes as the tile wants them, scales and minima in f32.
 struct alignas(64) WeightPanel {
   uint8_t codes[kSegment * kRowGroup];
@@ -233,7 +240,7 @@ static void panel_segment(const MatmulArgs& args, int64_t group, int64_t block, 
   const uint8_t* records = args.weight.data + (group * blocks + block) * kRecordBytes;
   Tile::unpack(records, count, panel);
   // The next segment comes while this one is worked on: a stream of its own pace, which no prefetcher
-  // follows.
+  // follows. Asked for inside the tile, evenly, it costs every block more registers than it saves time.
   for (int64_t at = 0; at < kSegmentBlocks * kRecordBytes; at += 64)
     __builtin_prefetch(records + count * kRecordBytes + at, 0, 2);
   const TileWeights weights{nullptr, &panel, count};
@@ -290,6 +297,22 @@ static void matmul_layout(const MatmulArgs& args, int64_t begin, int64_t end) {
     matmul_tiles<TileOf<kLayout, false, true>>(args, begin, end);
   } else {
     matmul_tiles<TileOf<kLayout, false, false>>(args, begin, end);
+  }
+}
+
+template <template <PackedLayout, bool, bool> class TileOf>
+static DW_ALWAYS_INLINE void matmul_any_layout(const MatmulArgs& args, int64_t begin, int64_t end) {
+  switch (args.weight.layout) {
+    case PackedLayout::kP4H:
+      return matmul_layout<TileOf, PackedLayout::kP4H>(args, begin, end);
+    case PackedLayout::kP4F:
+      return matmul_layout<TileOf, PackedLayout::kP4F>(args, begin, end);
+    case PackedLayout::kP8H:
+      return matmul_layout<TileOf, PackedLayout::kP8H>(args, begin, end);
+    case PackedLayout::kP8F:
+      return matmul_layout<TileOf, PackedLayout::kP8F>(args, begin, end);
+    default:
+      return;  // dense layouts go another way
   }
 }
 

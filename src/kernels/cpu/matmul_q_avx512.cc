@@ -24,13 +24,6 @@ DW_ALWAYS_INLINE __m512i broadcast4(const int8_t* p) {
   return _mm512_set1_epi32(four);
 }
 
-constexpr bool four_bit(PackedLayout layout) {
-  return layout == PackedLayout::kP4H || layout == PackedLayout::kP4F;
-}
-constexpr bool half_scales(PackedLayout layout) {
-  return layout == PackedLayout::kP4H || layout == PackedLayout::kP8H;
-}
-
 // Scales (index 0) or minima (index 1) of a block record.
 template <PackedLayout kLayout>
 DW_ALWAYS_INLINE __m512 load_scales(const uint8_t* record, int index) {
@@ -124,18 +117,7 @@ struct Tile {
 }  // namespace
 
 void matmul_quantised(const MatmulArgs& args, int64_t begin, int64_t end) {
-  switch (args.weight.layout) {
-    case PackedLayout::kP4H:
-      return matmul_layout<Tile, PackedLayout::kP4H>(args, begin, end);
-    case PackedLayout::kP4F:
-      return matmul_layout<Tile, PackedLayout::kP4F>(args, begin, end);
-    case PackedLayout::kP8H:
-      return matmul_layout<Tile, PackedLayout::kP8H>(args, begin, end);
-    case PackedLayout::kP8F:
-      return matmul_layout<Tile, PackedLayout::kP8F>(args, begin, end);
-    default:
-      return;  // dense layouts go to matmul_dense
-  }
+  matmul_any_layout<Tile>(args, begin, end);
 }
 
 }  // namespace driftwood::kernels::avx512

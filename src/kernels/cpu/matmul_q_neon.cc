@@ -17,13 +17,6 @@ constexpr int kPrefetchBytes = 2048;  // ahead in the weight stream
 constexpr int kQuads = kQuantBlock / 4;
 constexpr int kQuadBytes = 4 * kRowGroup;
 
-constexpr bool four_bit(PackedLayout layout) {
-  return layout == PackedLayout::kP4H || layout == PackedLayout::kP4F;
-}
-constexpr bool half_scales(PackedLayout layout) {
-  return layout == PackedLayout::kP4H || layout == PackedLayout::kP8H;
-}
-
 // Scales (index 0) or minima (index 1) of rows 4 * part .. 4 * part + 3 of a block record.
 template <PackedLayout kLayout>
 DW_ALWAYS_INLINE float32x4_t load_scales(const uint8_t* record, int index, int part) {
@@ -155,18 +148,7 @@ struct Tile {
 }  // namespace
 
 void matmul_quantised(const MatmulArgs& args, int64_t begin, int64_t end) {
-  switch (args.weight.layout) {
-    case PackedLayout::kP4H:
-      return matmul_layout<Tile, PackedLayout::kP4H>(args, begin, end);
-    case PackedLayout::kP4F:
-      return matmul_layout<Tile, PackedLayout::kP4F>(args, begin, end);
-    case PackedLayout::kP8H:
-      return matmul_layout<Tile, PackedLayout::kP8H>(args, begin, end);
-    case PackedLayout::kP8F:
-      return matmul_layout<Tile, PackedLayout::kP8F>(args, begin, end);
-    default:
-      return;  // dense layouts go to matmul_dense
-  }
+  matmul_any_layout<Tile>(args, begin, end);
 }
 
 }  // namespace driftwood::kernels::neon
