@@ -119,6 +119,20 @@ static void dense_matmul(const MatmulArgs& args, int64_t begin, int64_t end) {
   }
 }
 
+template <template <PackedLayout> class TileOf>
+static DW_ALWAYS_INLINE void dense_any_layout(const MatmulArgs& args, int64_t begin, int64_t end) {
+  switch (args.weight.layout) {
+    case PackedLayout::kF32:
+      return dense_matmul<TileOf<PackedLayout::kF32>>(args, begin, end);
+    case PackedLayout::kF16:
+      return dense_matmul<TileOf<PackedLayout::kF16>>(args, begin, end);
+    case PackedLayout::kBF16:
+      return dense_matmul<TileOf<PackedLayout::kBF16>>(args, begin, end);
+    default:
+      return;  // quantised layouts go another way
+  }
+}
+
 // Rows [row, row + rows) of C, columns [column, column + 16), one segment; c is the running total.
 template <class Tile>
 static void gemm_block(const GemmArgs& args, int64_t row, int64_t rows, int64_t column, int64_t from,

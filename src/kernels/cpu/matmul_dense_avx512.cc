@@ -6,20 +6,11 @@
 namespace driftwood::kernels::avx512 {
 
 void matmul_dense(const MatmulArgs& args, int64_t begin, int64_t end) {
-  switch (args.weight.layout) {
-    case PackedLayout::kF32:
-      return dense_matmul<DenseTile<PackedLayout::kF32>>(args, begin, end);
-    case PackedLayout::kF16:
-      return dense_matmul<DenseTile<PackedLayout::kF16>>(args, begin, end);
-    case PackedLayout::kBF16:
-      return dense_matmul<DenseTile<PackedLayout::kBF16>>(args, begin, end);
-    default:
-      return;  // quantised layouts go to matmul_quantised
-  }
+  dense_any_layout<DenseTile>(args, begin, end);
 }
 
 void matmul(const MatmulArgs& args, int64_t begin, int64_t end) {
-  if (args.weight.layout <= PackedLayout::kP8F) {
+  if (is_quantised(args.weight.layout)) {
     matmul_quantised(args, begin, end);
   } else {
     matmul_dense(args, begin, end);
