@@ -12,6 +12,8 @@ using kernels::KernelTable;
 
 // Estimates of work are in nanoseconds of one thread, by rule of thumb: they decide who works, never what
 // comes out.
+
+// How units are given to workers:
 //   kRanges       equal ranges
 //   kInterleaved  unit by unit in turn
 //   kClaimed      ranges of most units, then pieces of the rest for whoever is ready: threads that stream

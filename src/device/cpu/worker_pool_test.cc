@@ -49,7 +49,7 @@ TEST(WorkerPool, EachTaskClaimsEveryNumberOnce) {
 }
 
 // What a waiting worker works on may still be running when the next task, with another, has begun.
-TEST(WorkerPool, WaitsAreUsedAndDoNotHoldUpTasks) {
+TEST(WorkerPool, WhatWaitersDoDoesNotHoldUpTasks) {
   std::vector<uint8_t> weights(size_t{16} * 64 * 64 * 4);
   MatmulBatchArgs next{1, {}};
   next.parts[0].weight = {PackedLayout::kF32, false, 0, 64, 64, weights.data()};

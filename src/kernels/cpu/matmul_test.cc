@@ -328,6 +328,14 @@ TEST_P(MatmulTest, QuantisedDepths) {
   }
 }
 
+// Wider than the inputs that a call makes ready at once: panels first, then straight from the records.
+TEST_P(MatmulTest, QuantisedVeryWide) {
+  for (PackedLayout layout : kQuantised) {
+    check(GetParam(), {layout, true, 8, 17, 28704, 25});
+    for (int64_t t : {1, 3}) check(GetParam(), {layout, true, 8, 17, 49184, t});
+  }
+}
+
 TEST_P(MatmulTest, QuantisedZeroPointsAndMinima) {
   for (PackedLayout layout : kQuantised) {
     for (int zero_point : {0, 8, -128, 128, 3}) {
