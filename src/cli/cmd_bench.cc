@@ -129,6 +129,7 @@ Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const S
   const double gb_per_s =
       static_cast<double>(bytes_per_token(*opened.model)) * generate.median() / flags.sessions / 1e9;
   const device::DeviceInfo& info = opened.device->info();
+  const weights::Residency residency = opened.model->weights->residency();
   if (flags.json) {
     DW_ASSIGN_OR_RETURN(const engine::MacsPerToken macs, engine::macs_per_prompt_token(*opened.model));
     nlohmann::ordered_json out = {
@@ -146,6 +147,8 @@ Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const S
         {"generate_tokens_per_s", generate.median()},
         {"weights_bytes", bytes},
         {"bytes_per_token", bytes_per_token(*opened.model)},
+        {"weights_kept_bytes", residency.kept_bytes},
+        {"weights_streamed_bytes", residency.streamed_bytes},
         {"macs_per_token", {{"int8", macs.int8}, {"f32", macs.f32}}},
         {"read_gb_per_s", gb_per_s},
         {"spread", {{"prompt", prompt.spread()}, {"generate", generate.spread()}}},
@@ -163,11 +166,29 @@ Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const S
   std::printf("  generate %3lld   %10.1f tok/s   spread %4.1f %%   %.1f GB/s of %.1f MB weights\n",
               static_cast<long long>(flags.generate), generate.median(), 100 * generate.spread(), gb_per_s,
               static_cast<double>(bytes) / 1e6);
+  if (residency.streamed_bytes > 0) {
+    std::printf("  weights %.1f MB stay in memory, %.1f MB come from disk for each step\n",
+                static_cast<double>(residency.kept_bytes) / 1e6,
+                static_cast<double>(residency.streamed_bytes) / 1e6);
+  }
   return Status::ok();
+}
+
+// What would end a long run late is said before it begins.
+Status check_lengths(const BenchFlags& flags, const OpenedEngine& opened) {
+  if (flags.prompt == 0 && flags.generate == 0)
+    return invalid_argument("--prompt 0 and --generate 0 leave nothing to measure");
+  const int64_t model_limit = opened.model->config.context_length;
+  const int64_t limit = flags.engine.max_context > 0 ? flags.engine.max_context : model_limit;
+  const int64_t tokens = flags.depth + std::max(flags.prompt, flags.generate);
+  if (tokens <= limit) return Status::ok();
+  return out_of_range("--depth and the larger of --prompt and --generate are " + std::to_string(tokens) +
+                      " tokens, a session holds at most " + std::to_string(limit));
 }
 
 Status run_bench(const BenchFlags& flags) {
   DW_ASSIGN_OR_RETURN(OpenedEngine opened, open_engine(flags.engine));
+  DW_RETURN_IF_ERROR(check_lengths(flags, opened));
   engine::Engine& engine = *opened.engine;
   Series prompt;
   Series generate;
@@ -193,7 +214,8 @@ void add_bench(CLI::App& app, Action* action) {
   CLI::App* cmd = app.add_subcommand("bench", "Tokens per second of prompt and generation");
   cmd->footer(
       "The llama-bench convention: random tokens, `--prompt` in one go, `--generate` one by one; medians of\n"
-      "--repeat runs after one that is not counted. In the JSON, macs_per_token is what the matrices but the\n"
+      "--repeat runs after one that is not counted. In the JSON, macs_per_token is what the matrices but "
+      "the\n"
       "head cost a token of a prompt, bytes_per_token what a generated token reads of the file's tensors.\n"
       "Example: driftwood bench --model smollm2-135m --prompt 512 --generate 128 --threads 2 --repeat 5 "
       "--json");

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <thread>
 
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/composition.h"
 #include "cli/logits_job.h"
@@ -49,7 +50,7 @@ void add_logits(CLI::App& app, Action* action) {
   auto flags = std::make_shared<LogitsFlags>();
   add_engine_flags(cmd, &flags->engine);
   auto* source = cmd->add_option_group("tokens");
-  source->add_option("--ids", flags->ids, "Comma-separated token ids");
+  source->add_option("--ids", flags->ids, "Comma-separated token ids")->check(not_empty());
   source->add_option("--ids-file", flags->ids_file, "FILE.safetensors:TENSOR (i64, i32 or u32 [T])");
   source->require_option(1);
   cmd->add_option("--out", flags->out, "Output file")->required();

@@ -1,12 +1,14 @@
 #include "cli/composition.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
 
 #include "cli/checks.h"
 #include "cli/model_locator.h"
+#include "cli/printing.h"
 #include "device/cpu/cpu_device.h"
 #include "device/null/null_device.h"
 #include "device/registry.h"
@@ -61,6 +63,13 @@ void add_engine_flags(CLI::App* cmd, EngineFlags* flags) {
       ->envname("DRIFTWOOD_CONTEXT")
       ->check(whole_number(0, kMostInt64))
       ->capture_default_str();
+  cmd->add_option(
+         "--weights-memory", flags->weights_memory,
+         "Bytes of weights to hold in memory (\"4GB\"), the rest read from disk for each step; 0: as the "
+         "machine can spare")
+      ->envname("DRIFTWOOD_WEIGHTS_MEMORY")
+      ->transform(CLI::AsSizeValue(true))
+      ->capture_default_str();
   cmd->add_flag("--verify-cache", flags->verify_cache,
                 "Compare the packed-weight cache with its checksums first")
       ->envname("DRIFTWOOD_VERIFY_CACHE");
@@ -78,8 +87,10 @@ Result<OpenedEngine> open_engine(const EngineFlags& flags) {
   DW_ASSIGN_OR_RETURN(opened.device, open_device(flags));
   DW_ASSIGN_OR_RETURN(const std::string path, locate_model(flags.model));
   const int load_threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
-  DW_ASSIGN_OR_RETURN(opened.model,
-                      engine::load_model(path, {cache_folder(flags), load_threads, flags.verify_cache}));
+  DW_ASSIGN_OR_RETURN(opened.model, engine::load_model(path, {cache_folder(flags), load_threads,
+                                                              flags.verify_cache, flags.weights_memory}));
+  if (const std::string note = opened.model->weights->cache_note(); !note.empty())
+    std::fprintf(stderr, "driftwood: packed weights: %s\n", printable(note).c_str());
   engine::EngineOptions options;
   options.kv_dtype = flags.kv == "f32" ? DType::kF32 : DType::kF16;
   options.max_context = flags.max_context;

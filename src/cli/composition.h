@@ -20,8 +20,9 @@ struct EngineFlags {
   int threads = 0;  // 0: physical cores
   std::string kv = "f16";
   int64_t max_context = 0;
-  bool verify_cache = false;  // compare cached weights with their checksums
-  bool no_cache = false;      // neither packed weights nor compiled modules on disk
+  bool verify_cache = false;   // compare cached weights with their checksums
+  int64_t weights_memory = 0;  // bytes of weights to hold in memory; 0: what the system can spare
+  bool no_cache = false;       // neither packed weights nor compiled modules on disk
 };
 
 // Declaration order is destruction order reversed: the engine goes first, the device last.

@@ -3,6 +3,38 @@
 namespace driftwood::engine {
 namespace {
 
+// A matmul of more weights than this is cut by rows, so that a stage of weights that do not stay in memory is
+// never large. Costs nothing to speak of, and no bit: a row is a sum of its own.
+constexpr int64_t kMostMatmulBytes = 32 * 1024 * 1024;
+
+// Rows [begin, end) of a matmul; begin is a multiple of kRowGroup.
+MatmulArgs rows_of(const MatmulArgs& whole, int64_t begin, int64_t end) {
+  MatmulArgs piece = whole;
+  piece.weight.rows = end - begin;
+  piece.weight.data += static_cast<size_t>(begin / kRowGroup) * whole.weight.group_bytes();
+  if (piece.bias != nullptr) piece.bias += begin;
+  piece.out += begin;
+  return piece;
+}
+
+std::vector<MatmulBatchArgs> pieces_of(const MatmulBatchArgs& whole) {
+  int64_t bytes = 0;
+  for (int i = 0; i < whole.count; ++i) bytes += static_cast<int64_t>(whole.parts[i].weight.size_bytes());
+  if (bytes <= kMostMatmulBytes) return {whole};
+  std::vector<MatmulBatchArgs> pieces;
+  for (int i = 0; i < whole.count; ++i) {
+    const MatmulArgs& part = whole.parts[i];
+    const auto size = static_cast<int64_t>(part.weight.size_bytes());
+    const int64_t count = (size + kMostMatmulBytes - 1) / kMostMatmulBytes;
+    for (int64_t p = 0; p < count; ++p) {
+      const int64_t begin = part.weight.groups() * p / count * kRowGroup;
+      const int64_t end = std::min(part.weight.rows, part.weight.groups() * (p + 1) / count * kRowGroup);
+      if (end > begin) pieces.push_back({1, {rows_of(part, begin, end)}});
+    }
+  }
+  return pieces;
+}
+
 // The rows an op runs over: those of what it writes, or reads if it writes no buffer.
 graph::Rows rows_of(const graph::Graph& graph, const graph::Op& op) {
   const graph::OpUses uses = graph::op_uses(op);
@@ -36,13 +68,31 @@ Status GraphRunner::Binder::bind() {
   }
   DW_RETURN_IF_ERROR(acquire_all());
   DW_RETURN_IF_ERROR(make_arena());
+  runner_.arena_logits_ = f32(graph_.logits);
+  runner_.vocab_size_ = at(graph_.logits).width;
   for (const graph::Op& op : graph_.ops) {
     auto bound = std::visit([this](const auto& o) { return arguments(o); }, op);
     if (!bound.is_ok()) return bound.status();
-    runner_.steps_.push_back({rows_of(graph_, op), std::move(*bound)});
+    if (const auto* matmul = std::get_if<MatmulBatchArgs>(&*bound)) {
+      add_matmul(*matmul, rows_of(graph_, op), std::get<graph::MatmulOp>(op).out == graph_.logits);
+    } else {
+      runner_.steps_.push_back({rows_of(graph_, op), std::move(*bound)});
+    }
   }
+  if (runner_.head_.empty()) return internal_error("graph: the logits must come from a matmul");
   link_matmuls();
-  return bind_head();
+  open_reader();
+  return Status::ok();
+}
+
+void GraphRunner::Binder::add_matmul(const MatmulBatchArgs& whole, graph::Rows rows, bool head) {
+  for (const MatmulBatchArgs& piece : pieces_of(whole)) {
+    runner_.steps_.push_back({rows, piece});
+    if (!head) continue;
+    HeadStep& step = runner_.head_.emplace_back(HeadStep{runner_.steps_.size() - 1, {}});
+    for (int i = 0; i < piece.count; ++i)
+      step.columns[static_cast<size_t>(i)] = piece.parts[i].out - f32(graph_.logits);
+  }
 }
 
 // Each matmul knows the next, the last of a step the first one.
@@ -58,17 +108,17 @@ void GraphRunner::Binder::link_matmuls() {
   }
 }
 
-Status GraphRunner::Binder::bind_head() {
-  for (size_t i = 0; i < graph_.ops.size(); ++i) {
-    const auto* matmul = std::get_if<graph::MatmulOp>(&graph_.ops[i]);
-    if (matmul == nullptr || matmul->out != graph_.logits) continue;
-    runner_.head_step_ = i;
-    for (size_t p = 0; p < matmul->parts.size(); ++p) runner_.head_columns_[p] = matmul->parts[p].column;
-    runner_.arena_logits_ = f32(graph_.logits);
-    runner_.vocab_size_ = at(graph_.logits).width;
-    return Status::ok();
+// Each matmul is a stage.
+void GraphRunner::Binder::open_reader() {
+  std::vector<std::vector<PackedMatrix>> stages;
+  for (GraphRunner::Step& step : runner_.steps_) {
+    const auto* matmul = std::get_if<MatmulBatchArgs>(&step.arguments);
+    if (matmul == nullptr) continue;
+    step.stage = stages.size();
+    std::vector<PackedMatrix>& matrices = stages.emplace_back();
+    for (int i = 0; i < matmul->count; ++i) matrices.push_back(matmul->parts[i].weight);
   }
-  return internal_error("graph: the logits must come from a matmul");
+  runner_.reader_ = runner_.weights_->open_reader(stages);
 }
 
 Status GraphRunner::Binder::acquire(const std::string& key) {

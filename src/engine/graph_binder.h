@@ -20,8 +20,9 @@ class GraphRunner::Binder {
   Status acquire(const std::string& key);
   Status acquire_all();
   Status make_arena();
+  void add_matmul(const MatmulBatchArgs& whole, graph::Rows rows, bool head);
   void link_matmuls();
-  Status bind_head();
+  void open_reader();
 
   const graph::Buffer& at(graph::BufferId id) const { return graph_.buffers[static_cast<size_t>(id)]; }
   const graph::Placement& place(graph::BufferId id) const {

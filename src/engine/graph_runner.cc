@@ -19,6 +19,7 @@ GraphRunner::GraphRunner(weights::WeightSource* weights, device::Device* device,
 }
 
 GraphRunner::~GraphRunner() {
+  reader_.reset();
   for (const std::string& key : acquired_) weights_->release(key);
 }
 
@@ -39,9 +40,10 @@ Result<std::unique_ptr<GraphRunner>> GraphRunner::create(const graph::Graph& gra
 Status GraphRunner::run(int64_t tokens, int64_t logit_rows, float* logits) {
   DW_CHECK(tokens > 0 && tokens <= options_.max_tokens, "rows within the plan");
   DW_CHECK(logit_rows >= 0 && logit_rows <= options_.max_logit_rows, "logit rows within the plan");
-  auto& head = std::get<MatmulBatchArgs>(steps_[head_step_].arguments);
-  for (int i = 0; i < head.count; ++i) {
-    head.parts[i].out = (logits != nullptr ? logits : arena_logits_) + head_columns_[static_cast<size_t>(i)];
+  float* const out = logits != nullptr ? logits : arena_logits_;
+  for (const HeadStep& head : head_) {
+    auto& matmul = std::get<MatmulBatchArgs>(steps_[head.step].arguments);
+    for (int i = 0; i < matmul.count; ++i) matmul.parts[i].out = out + head.columns[static_cast<size_t>(i)];
   }
   for (Step& step : steps_) {
     if (step.rows == graph::Rows::kLogits && logit_rows == 0) continue;
@@ -62,6 +64,7 @@ Status GraphRunner::run_step(Step* step, int64_t tokens, int64_t logit_rows) {
           return run_rope_table(a);
         } else if constexpr (std::is_same_v<Args, MatmulBatchArgs>) {
           for (int i = 0; i < a.count; ++i) a.parts[i].tokens = rows;
+          if (reader_ != nullptr) reach_weights(*step, &a);
           return ops_.matmul(stream, a);
         } else {
           a.tokens = rows;
@@ -74,6 +77,12 @@ Status GraphRunner::run_step(Step* step, int64_t tokens, int64_t logit_rows) {
         }
       },
       step->arguments);
+}
+
+// Weights that do not stay in memory are elsewhere each time.
+void GraphRunner::reach_weights(const Step& step, MatmulBatchArgs* matmul) {
+  const std::span<const uint8_t* const> places = reader_->reach(step.stage);
+  for (size_t i = 0; i < places.size(); ++i) matmul->parts[i].weight.data = places[i];
 }
 
 Status GraphRunner::run_rope_table(RopeTableArgs a) {

@@ -78,12 +78,18 @@ class GraphRunner {
   struct Step {
     graph::Rows rows;
     Arguments arguments;
+    size_t stage = 0;  // of a matmul: which one it is, for reader_
+  };
+  struct HeadStep {
+    size_t step;
+    std::array<int64_t, 4> columns;  // of its parts
   };
   class Binder;
 
   GraphRunner(weights::WeightSource* weights, device::Device* device, const RunnerOptions& options);
 
   Status run_step(Step* step, int64_t tokens, int64_t logit_rows);
+  void reach_weights(const Step& step, MatmulBatchArgs* matmul);
   Status run_rope_table(RopeTableArgs arguments);
   Status run_add_rows(const AddRows& arguments, int64_t logit_rows);
 
@@ -95,9 +101,9 @@ class GraphRunner {
   std::unique_ptr<device::Buffer> arena_;
   std::unique_ptr<device::Stream> stream_;
   std::vector<std::string> acquired_;
+  std::unique_ptr<weights::WeightReader> reader_;  // null: weights stay where they are
   std::vector<Step> steps_;
-  size_t head_step_ = 0;                      // the matmul that writes the logits
-  std::array<int64_t, 4> head_columns_ = {};  // of its parts
+  std::vector<HeadStep> head_;  // the matmuls that write the logits
   float* arena_logits_ = nullptr;
   int64_t vocab_size_ = 0;
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/fixture_models_test.h"
+#include "os/temporary_folder.h"
 
 namespace driftwood::engine::testing {
 namespace {
@@ -73,6 +74,30 @@ TEST_P(Invariance, ThreadsAndInstructionSets) {
       const auto logits = all_logits(*opened.engine, open_session(*opened.engine), case_.ids);
       EXPECT_TRUE(same_bytes(logits, whole_)) << isa << ", " << threads << " threads";
     }
+  }
+}
+
+// Weights that do not fit into memory come from the packed cache in every step.
+TEST_P(Invariance, WeightsFromDisk) {
+  const auto folder = os::TemporaryFolder::create("dw_from_disk_");
+  ASSERT_TRUE(folder.is_ok()) << folder.status().message();
+  const int64_t all = model_->weights->packed_bytes();
+  for (const int64_t memory : {int64_t{1}, all / 2, all * 9 / 10}) {
+    LoadOptions options;
+    options.cache_dir = (*folder)->path();
+    options.weights_memory_bytes = memory;
+    const auto streamed = load_model(case_.path, options);
+    ASSERT_TRUE(streamed.is_ok()) << streamed.status().message();
+    const Opened opened = open(*streamed, {fastest(), 2, {}});
+    EXPECT_GT((*streamed)->weights->residency().streamed_bytes, 0);
+    for (const int64_t piece : {0, 7}) {
+      const auto logits = all_logits(*opened.engine, open_session(*opened.engine), case_.ids, piece);
+      EXPECT_TRUE(same_bytes(logits, whole_)) << memory << " bytes, pieces of " << piece;
+    }
+    // A second engine on the same model reads the file's mapping.
+    const Opened second = open(*streamed, {fastest(), 1, {}});
+    const auto logits = all_logits(*second.engine, open_session(*second.engine), case_.ids, 32);
+    EXPECT_TRUE(same_bytes(logits, whole_)) << memory << " bytes, second engine";
   }
 }
 

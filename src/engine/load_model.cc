@@ -51,6 +51,7 @@ Result<std::shared_ptr<LoadedModel>> load_model(const std::string& path, const L
   source.verify_cache = options.verify_cache;
   source.cache_dir = options.cache_dir;
   source.threads = options.threads;
+  source.memory_bytes = options.weights_memory_bytes;
   DW_ASSIGN_OR_RETURN(model->weights, weights::open_weights(model->checkpoint, std::move(matrices),
                                                             std::move(vectors), source));
 

@@ -17,7 +17,8 @@ namespace driftwood::engine {
 struct LoadOptions {
   std::string cache_dir;  // packed-weight cache; empty: none
   int threads = 1;
-  bool verify_cache = false;  // compare the packed cache with its checksums, not only with its stamp
+  bool verify_cache = false;         // compare the packed cache with its checksums, not only with its stamp
+  int64_t weights_memory_bytes = 0;  // of weights to hold in memory; 0: what the system can spare
 };
 
 struct LoadedModel {
@@ -27,8 +28,8 @@ struct LoadedModel {
   std::unique_ptr<weights::WeightSource> weights;
   std::shared_ptr<const text::Tokenizer> tokenizer;         // null: the checkpoint carries none
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null likewise
-  Status tokenizer_status;  // why there is no tokenizer
-  Status template_status;   // why there is no template
+  Status tokenizer_status;                                  // why there is no tokenizer
+  Status template_status;                                   // why there is no template
   std::string fingerprint_hex;
   double load_ms = 0;
 };

@@ -3,9 +3,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +34,23 @@ std::string temporary_name(const std::string& path) {
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   return folder + "." + name + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+}
+
+// ".NAME.tmp-PID-N", as temporary_name() makes them.
+bool is_temporary_name(std::string_view name) {
+  const size_t mark = name.rfind(".tmp-");
+  if (!name.starts_with('.') || mark == std::string_view::npos || mark == 0) return false;
+  const std::string_view numbers = name.substr(mark + 5);
+  return !numbers.empty() && numbers.find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
+// A temporary is locked as long as its process has it open: whoever gets the lock knows that nobody will
+// finish it. False if it was taken for abandoned between its making and this. A file system without locks
+// only leaves more behind after a crash.
+bool lock_own(int fd) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  struct stat info{};
+  return ::fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
 }  // namespace
@@ -64,8 +84,20 @@ Result<AtomicFile> AtomicFile::create(const std::string& wanted, FileAccess acce
     if (fd < 0 && errno == EEXIST && attempt < 100) continue;
     if (fd < 0) return errno_status(errno, path);
     AtomicFile file(path, std::move(temporary), fd);
+    if (!lock_own(fd) && attempt < 100) continue;
     if (::fchmod(fd, static_cast<mode_t>(access)) != 0) return errno_status(errno, file.temporary_);
     return file;
+  }
+}
+
+void remove_abandoned_files(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (!is_temporary_name(it->path().filename().native())) continue;
+    const Descriptor file(::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+    struct stat info{};
+    if (!file.is_open() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) (void)remove_file(it->path().native());
   }
 }
 

@@ -29,7 +29,8 @@ class AtomicFile {
   Status write(std::span<const uint8_t> bytes);
   // At a place of its own; write() goes on where it was.
   Status write_at(uint64_t offset, std::span<const uint8_t> bytes);
-  // Asks the system to begin putting these bytes on the disk (0: all from there): a later flush waits less. Advice.
+  // Asks the system to begin putting these bytes on the disk (0: all from there): a later flush waits less.
+  // Advice.
   void start_write_back(uint64_t offset, uint64_t bytes);
   Status set_size(uint64_t bytes);
   // Waits until what was written is on the disk. commit() then need not.
@@ -55,6 +56,10 @@ class AtomicFile {
   int fd_ = -1;
   bool flushed_ = false;
 };
+
+// Removes the temporaries in a folder that processes which ended in the middle left there; not those that
+// somebody is still writing. What cannot be removed stays.
+void remove_abandoned_files(const std::string& folder);
 
 Status write_file_atomically(const std::string& path, std::span<const uint8_t> bytes, FileAccess access);
 

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include <sys/stat.h>
 
@@ -69,6 +70,25 @@ TEST_F(AtomicFileTest, MappedWritesArriveInTheFile) {
     ASSERT_EQ((*mapped)->bytes()[static_cast<size_t>(i)], static_cast<uint8_t>(i * 7));
   (*mapped)->drop_pages((*mapped)->bytes());
   EXPECT_EQ((*mapped)->bytes()[9999], static_cast<uint8_t>(9999 * 7));
+}
+
+TEST_F(AtomicFileTest, AbandonedFilesGo) {
+  const auto put = [&](const std::string& name) { std::ofstream(folder_ + "/" + name) << "x"; };
+  put(".model.dwpack.tmp-12345-0");  // nobody has it open
+  put(".hidden");
+  put("model.tmp-12345-0");
+  put(".model.tmp-12a");
+  fs::create_directory(folder_ + "/.folder.tmp-1-1");
+  auto writing = AtomicFile::create(folder_ + "/other", FileAccess::kPrivate);
+  ASSERT_TRUE(writing.is_ok());
+  ASSERT_EQ(files_in_folder(), 6u);
+  remove_abandoned_files(folder_);
+  EXPECT_EQ(files_in_folder(), 5u);
+  EXPECT_FALSE(fs::exists(folder_ + "/.model.dwpack.tmp-12345-0"));
+  ASSERT_TRUE(writing->write(bytes_of("whole")).is_ok());
+  EXPECT_TRUE(writing->commit().is_ok());
+  EXPECT_TRUE(fs::exists(folder_ + "/other"));
+  remove_abandoned_files(folder_ + "/none");
 }
 
 TEST_F(AtomicFileTest, ErrorsNameTheFile) {

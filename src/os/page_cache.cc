@@ -1,5 +1,7 @@
 #include "os/page_cache.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 namespace driftwood::os {
@@ -13,6 +15,25 @@ bool is_cached(int fd, uint64_t offset) {
   (void)fd;
   (void)offset;
   return false;
+#endif
+}
+
+void give_up_range(int fd, uint64_t offset, uint64_t bytes, const uint8_t* address) {
+  (void)::madvise(const_cast<uint8_t*>(address), bytes, MADV_DONTNEED);
+#ifndef __APPLE__
+  (void)::posix_fadvise(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
+#else
+  (void)fd;
+  (void)offset;
+#endif
+}
+
+bool read_directly(int fd) {
+#ifdef __APPLE__
+  return ::fcntl(fd, F_NOCACHE, 1) == 0;
+#else
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
 #endif
 }
 

@@ -123,7 +123,7 @@ std::string cache_path(const ImagePlan& plan, const std::string& cache_dir) {
 
 Result<std::shared_ptr<const os::MappedFile>> open_cache(const ImagePlan& plan, const std::string& path,
                                                          bool verify, int threads) {
-  DW_ASSIGN_OR_RETURN(auto file, os::MappedFile::open(path));
+  DW_ASSIGN_OR_RETURN(auto file, os::MappedFile::open(path, {.keep_descriptor = true}));
   if (file->stamp().owner != os::effective_user())
     return permission_denied(path + ": belongs to another user");
   if ((file->stamp().mode & 022u) != 0) return permission_denied(path + ": others may write to it");
@@ -143,15 +143,15 @@ Result<std::shared_ptr<const os::MappedFile>> open_cache(const ImagePlan& plan, 
   return file;
 }
 
-Result<os::MappedMemory> write_cache(const ImagePlan& plan, const std::string& path, int threads) {
-  DW_RETURN_IF_ERROR(os::make_private_folders(path.substr(0, path.rfind('/'))));
+Status write_cache(const ImagePlan& plan, const std::string& path, int threads) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  DW_RETURN_IF_ERROR(os::make_private_folders(folder));
+  os::remove_abandoned_files(folder);  // each may have the size of a model
   DW_ASSIGN_OR_RETURN(os::AtomicFile file, os::AtomicFile::create(path, os::FileAccess::kPrivate));
   DW_ASSIGN_OR_RETURN(os::MappedMemory image, file.map_for_writing(plan.total_bytes));
   DW_RETURN_IF_ERROR(fill_image(plan, threads, image.data()));
   write_header(plan, threads, image.data());
-  DW_RETURN_IF_ERROR(file.commit());
-  DW_RETURN_IF_ERROR(image.make_read_only());
-  return image;
+  return file.commit();
 }
 
 }  // namespace driftwood::weights

@@ -12,7 +12,6 @@
 
 #include "base/status.h"
 #include "os/mapped_file.h"
-#include "os/mapped_memory.h"
 #include "weights/image.h"
 
 namespace driftwood::weights {
@@ -22,11 +21,12 @@ uint64_t cache_header_bytes(size_t matrices);
 // "<cache_dir>/packed/<fingerprint>-<requests>.dwpack".
 std::string cache_path(const ImagePlan& plan, const std::string& cache_dir);
 
-// The file mapped and checked, or why it cannot be used. `verify` reads all of it.
+// The file mapped, with its descriptor, and checked; or why it cannot be used. `verify` reads all of it.
 Result<std::shared_ptr<const os::MappedFile>> open_cache(const ImagePlan& plan, const std::string& path,
                                                          bool verify, int threads);
 
-// Packs straight into a new cache file and gives its mapping, read-only.
-Result<os::MappedMemory> write_cache(const ImagePlan& plan, const std::string& path, int threads);
+// Packs straight into a new cache file. What starts that were ended in the middle of this left in the folder
+// goes.
+Status write_cache(const ImagePlan& plan, const std::string& path, int threads);
 
 }  // namespace driftwood::weights

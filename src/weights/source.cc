@@ -1,10 +1,13 @@
 // WeightSource over a packed image: mapped from the cache, packed into it, or packed into memory.
+#include <algorithm>
 #include <atomic>
 #include <unordered_map>
 
+#include "os/physical_memory.h"
 #include "weights/image.h"
 #include "weights/packed_cache.h"
 #include "weights/weight_source.h"
+#include "weights/weight_stream.h"
 
 namespace driftwood::weights {
 namespace {
@@ -18,10 +21,28 @@ struct Backing {
   const uint8_t* image() const { return file ? file->bytes().data() : memory.data(); }
 };
 
+// What sessions, and whoever else is there, will want before the budget is asked for the next time.
+constexpr int64_t kReserveShare = 16;
+constexpr int64_t kLeastReserve = 48 * 1024 * 1024;
+constexpr int64_t kMostReserve = 1024 * 1024 * 1024;
+// A model of less than this share of the memory at hand is not watched.
+constexpr int64_t kWatchedShare = 4;
+
+// Bytes of weights that the system can spare; everything if it does not tell.
+int64_t spare_memory() {
+  const auto available = os::available_memory_bytes();
+  if (!available.is_ok()) return INT64_MAX;
+  const int64_t reserve = std::clamp(*available / kReserveShare, kLeastReserve, kMostReserve);
+  return std::max<int64_t>(0, *available - reserve);
+}
+
 class PackedSource final : public WeightSource {
  public:
-  PackedSource(const ImagePlan& plan, Backing backing)
-      : backing_(std::move(backing)), packed_bytes_(plan.packed_bytes), path_(plan.checkpoint->path()) {
+  PackedSource(const ImagePlan& plan, Backing backing, int64_t memory_bytes)
+      : backing_(std::move(backing)),
+        packed_bytes_(plan.packed_bytes),
+        memory_bytes_(memory_bytes),
+        path_(plan.checkpoint->path()) {
     for (const ImageMatrix& m : plan.matrices) {
       PackedMatrix matrix = m.plan.matrix;
       matrix.data = backing_.image() + m.offset;
@@ -52,6 +73,19 @@ class PackedSource final : public WeightSource {
     return found->second;
   }
 
+  std::unique_ptr<WeightReader> open_reader(const std::vector<std::vector<PackedMatrix>>& stages) override {
+    if (backing_.file == nullptr || stages.empty()) return nullptr;
+    const int64_t fixed = memory_bytes_;
+    WeightStream::Budget budget = [fixed] { return fixed > 0 ? fixed : spare_memory(); };
+    if (packed_bytes_ < budget() / kWatchedShare || figures_.open.exchange(true)) return nullptr;
+    return std::make_unique<WeightStream>(backing_.file, stages, std::move(budget), &figures_);
+  }
+
+  Residency residency() const override {
+    if (!figures_.open) return {packed_bytes_, 0};
+    return {figures_.kept_bytes, figures_.streamed_bytes};
+  }
+
   bool from_cache() const override { return backing_.from_cache; }
   std::string cache_note() const override { return backing_.note; }
   int64_t packed_bytes() const override { return packed_bytes_; }
@@ -62,13 +96,21 @@ class PackedSource final : public WeightSource {
     std::atomic<int64_t> loans{0};
   };
   Backing backing_;
+  StreamFigures figures_;
   std::unordered_map<std::string, Entry> matrices_;  // fixed after construction
   std::unordered_map<std::string, std::span<const float>> vectors_;
   int64_t packed_bytes_;
+  int64_t memory_bytes_;  // SourceOptions
   std::string path_;
 };
 
 Result<Backing> pack_into_memory(const ImagePlan& plan, int threads) {
+  DW_ASSIGN_OR_RETURN(const int64_t memory, os::physical_memory_bytes());
+  if (plan.total_bytes > static_cast<uint64_t>(memory)) {
+    return resource_exhausted(plan.checkpoint->path() + ": its weights take " +
+                              std::to_string(plan.total_bytes) + " bytes of " + std::to_string(memory) +
+                              " that this process may have; larger models need the packed cache on disk");
+  }
   Backing backing;
   DW_ASSIGN_OR_RETURN(backing.memory, os::MappedMemory::allocate(plan.total_bytes));
   DW_RETURN_IF_ERROR(fill_image(plan, threads, backing.memory.data()));
@@ -81,21 +123,22 @@ Result<Backing> make_backing(const ImagePlan& plan, const SourceOptions& options
   const std::string path = cache_path(plan, options.cache_dir);
   Backing backing;
   auto cached = open_cache(plan, path, options.verify_cache, options.threads);
+  backing.from_cache = cached.is_ok();
+  if (!cached.is_ok() && cached.status().code() != Code::kNotFound)
+    backing.note = "rewritten: " + cached.status().message();
+  if (!cached.is_ok()) {
+    const Status written = write_cache(plan, path, options.threads);
+    cached = written.is_ok() ? open_cache(plan, path, false, options.threads) : written;
+  }
   if (cached.is_ok()) {
     backing.file = std::move(*cached);
-    backing.from_cache = true;
     return backing;
   }
-  const bool absent = cached.status().code() == Code::kNotFound;
-  auto written = write_cache(plan, path, options.threads);
-  if (written.is_ok()) {
-    backing.memory = std::move(*written);
-    if (!absent) backing.note = "rewritten: " + cached.status().message();
-    return backing;
-  }
-  DW_ASSIGN_OR_RETURN(backing, pack_into_memory(plan, options.threads));
-  backing.note = "not written: " + written.status().message();
-  return backing;
+  auto packed = pack_into_memory(plan, options.threads);
+  if (!packed.is_ok())
+    return packed.status().with_context("the packed cache was not written: " + cached.status().message());
+  packed->note = "not written: " + cached.status().message();
+  return packed;
 }
 
 }  // namespace
@@ -108,7 +151,8 @@ Result<std::unique_ptr<WeightSource>> open_weights(std::shared_ptr<const format:
                       plan_image(std::move(checkpoint), std::move(matrices), std::move(vectors)));
   if (plan.matrices.empty() && plan.vectors.empty()) return invalid_argument("no weights are asked for");
   DW_ASSIGN_OR_RETURN(Backing backing, make_backing(plan, options));
-  return std::unique_ptr<WeightSource>(std::make_unique<PackedSource>(plan, std::move(backing)));
+  return std::unique_ptr<WeightSource>(
+      std::make_unique<PackedSource>(plan, std::move(backing), options.memory_bytes));
 }
 
 }  // namespace driftwood::weights

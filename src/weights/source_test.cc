@@ -203,6 +203,39 @@ TEST_F(SourceTest, UnwritableCacheFallsBackToMemory) {
   expect_right(**source);
 }
 
+// One reader at a time; none where everything fits; another may follow.
+TEST_F(SourceTest, Readers) {
+  SourceOptions options;
+  options.cache_dir = cache_;
+  auto source = open_weights(model_, {{"A", {"a", "a"}}, {"B", {"b"}}}, {}, options);
+  ASSERT_TRUE(source.is_ok()) << source.status().message();
+  const std::vector<std::vector<PackedMatrix>> stages = {{(*source)->acquire("A").value()},
+                                                         {(*source)->acquire("B").value()}};
+  EXPECT_EQ((*source)->open_reader(stages), nullptr);
+  EXPECT_EQ((*source)->residency().streamed_bytes, 0);
+
+  options.memory_bytes = 1;
+  auto tight = open_weights(model_, {{"A", {"a", "a"}}, {"B", {"b"}}}, {}, options);
+  ASSERT_TRUE(tight.is_ok()) << tight.status().message();
+  const std::vector<std::vector<PackedMatrix>> again = {{(*tight)->acquire("A").value()},
+                                                        {(*tight)->acquire("B").value()}};
+  auto reader = (*tight)->open_reader(again);
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ((*tight)->open_reader(again), nullptr);
+  EXPECT_EQ((*tight)->residency().kept_bytes, 0);
+  for (const size_t stage : {0, 1, 0, 1}) {
+    const PackedMatrix& m = again[stage][0];
+    EXPECT_EQ(std::memcmp(reader->reach(stage)[0], m.data, m.size_bytes()), 0);
+  }
+  reader.reset();
+  EXPECT_EQ((*tight)->residency().streamed_bytes, 0);
+  EXPECT_NE((*tight)->open_reader(again), nullptr);
+  for (auto* s : {source->get(), tight->get()}) {
+    s->release("A");
+    s->release("B");
+  }
+}
+
 TEST_F(SourceTest, RequestErrors) {
   EXPECT_EQ(open_weights(model_, {{"A", {"a"}}, {"A", {"b"}}}, {}, {}).status().code(),
             Code::kInvalidArgument);

@@ -25,6 +25,8 @@ class Invariance(unittest.TestCase):
             yield fast, ("--chunk", chunk), f"prompt in pieces of {chunk}"
         yield fast, ("--beside", 3), "beside three sessions"
         yield fast, ("--beside", 3, "--chunk", 7, "--threads", 1), "beside three, pieces of 7, one thread"
+        for memory in ("1kB", "60MB"):
+            yield fast, ("--weights-memory", memory), f"{memory} of weights in memory"
 
     def check(self, model, ids):
         with tempfile.TemporaryDirectory() as scratch:
