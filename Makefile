@@ -56,7 +56,7 @@ tidy: configure
 	@python3 tools/tidy.py --build $(BUILD)
 
 format:
-	@git ls-files '*.cc' '*.h' '*.hpp' '*.c' | xargs clang-format-19 -i
+	@tools/format.sh
 
 clean:
 	rm -rf build

@@ -3,7 +3,10 @@
 # micro-benchmarks (the build folder $1 must be configured with DW_BENCH=ON, as `make bench` does).
 # Against llama.cpp: `make bench-peers`.
 set -euo pipefail
-build=$1
+[ $# = 1 ] || { echo "usage: tools/bench.sh BUILD_FOLDER" >&2; exit 2; }
+build=$(realpath -m "$1")
+[ ! -f "${MODEL:-}" ] || MODEL=$(realpath "$MODEL")
+cd "$(dirname "$0")/.."
 program="$build/driftwood"
 model=${MODEL:-smollm2-135m}
 for threads in 1 2; do

@@ -15,10 +15,10 @@ import argparse
 import os
 import random
 import struct
-import subprocess
-import sys
 
-import bench_peers
+import cache_folder
+import peer_build
+from bench_common import guarded, note, output_of, run_shown
 
 SMOLLM2 = {"smollm2-q4_0": "Q4_0", "smollm2-q8_0": "Q8_0", "smollm2-bf16": "BF16"}
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, TOKENS = 16, 2048, 32, 8, 64, 8192, 128256
@@ -32,16 +32,19 @@ PATTERN_BLOCKS = 4096
 
 
 def folder():
-    return os.path.join(os.path.dirname(bench_peers.cache_dir()), "bench-models")
+    return cache_folder.path("bench-models")
+
+
+def default_model():
+    """Fetched if it is not there yet; that takes long, so the script's messages are shown."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fetch_model.sh")
+    run_shown([script])
+    return output_of([script]).strip()
 
 
 def requantised(name, target, options):
-    tools = os.path.dirname(os.path.abspath(__file__))
-    source = subprocess.run([os.path.join(tools, "fetch_model.sh")], check=True, stdout=subprocess.PIPE,
-                            text=True).stdout.strip()
-    quantize = bench_peers.build_peer(options.peer_version, options.jobs, "llama-quantize")
-    bench_peers.run_checked([quantize, "--allow-requantize", "--pure", source, target, SMOLLM2[name]],
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quantize = peer_build.program(options.peer_version, options.jobs, "llama-quantize")
+    output_of([quantize, "--allow-requantize", "--pure", default_model(), target, SMOLLM2[name]])
 
 
 def tensors(kind):
@@ -126,30 +129,26 @@ def ensure(name, options):
     target = os.path.join(folder(), name + ".gguf")
     if os.path.isfile(target):
         return target
-    os.makedirs(folder(), exist_ok=True)
-    bench_peers.note(f"making {target}")
-    scratch = f"{target}.{os.getpid()}"
-    try:
-        if name in SMOLLM2:
-            requantised(name, scratch, options)
-        else:
-            random_llama(name, scratch)
-        os.replace(scratch, target)
-    finally:
-        if os.path.exists(scratch):
-            os.remove(scratch)
+    with cache_folder.locked(folder()), cache_folder.scratch(folder()) as scratch:
+        if not os.path.isfile(target):
+            note(f"making {target}")
+            made = os.path.join(scratch, name + ".gguf")
+            if name in SMOLLM2:
+                requantised(name, made, options)
+            else:
+                random_llama(name, made)
+            os.replace(made, target)
     return target
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=[*SMOLLM2, *LLAMA1B], metavar="NAME")
-    parser.add_argument("--peer-version", help="as bench_peers.py has it")
-    parser.add_argument("--jobs", type=int, default=2, help="parallel compilers")
+    peer_build.add_options(parser)
     options = parser.parse_args()
     for name in options.names:
         print(ensure(name, options))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

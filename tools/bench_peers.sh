@@ -5,23 +5,41 @@
 #   MODEL    another file as the default one
 #   ROUNDS   runs of each program, alternating (3);  REPEAT  repetitions inside a run (5; the matrix has one)
 set -euo pipefail
-build=$1
+[ $# = 1 ] || { echo "usage: tools/bench_peers.sh BUILD_FOLDER" >&2; exit 2; }
+build=$(realpath -m "$1")
+[ -z "${MODEL:-}" ] || MODEL=$(realpath -m "$MODEL")
+cd "$(dirname "$0")/.."
 read -ra models <<<"${MODELS:-default smollm2-q4_0 smollm2-q8_0 smollm2-bf16 llama1b-q4_0 llama1b-q4_1}"
-rounds=${ROUNDS:-3}
+rounds=${ROUNDS:-3} repeat=${REPEAT:-5}
+
+# Before any model is made, which takes minutes.
+for setting in "ROUNDS=$rounds" "REPEAT=$repeat"; do
+  [[ ${setting#*=} =~ ^[1-9][0-9]{0,5}$ ]] || { echo "bench_peers.sh: $setting is no number from 1 on" >&2; exit 2; }
+done
 
 declare -A file
-run=(python3 tools/bench_peers.py run --driftwood "$build/driftwood" --rounds "$rounds" --repeat "${REPEAT:-5}")
+made=()
+for model in "${models[@]}"; do
+  if [ "$model" = default ]; then file[default]=${MODEL:-$(tools/fetch_model.sh)}; else made+=("$model"); fi
+done
+if ((${#made[@]})); then
+  paths=$(tools/bench_models.py "${made[@]}")
+  mapfile -t paths <<<"$paths"
+  for i in "${!made[@]}"; do file[${made[i]}]=${paths[i]}; done
+fi
+
+run=(tools/bench_peers.py run --driftwood "$build/driftwood" --rounds "$rounds" --repeat "$repeat")
 for model in "${models[@]}"; do
   case $model in
-    default) file[$model]=${MODEL:-$(tools/fetch_model.sh)} settings=threads=1,threads=2 ;;
-    llama1b-*) file[$model]=$(python3 tools/bench_models.py "$model") settings=threads=2,generate=64 ;;
-    *) file[$model]=$(python3 tools/bench_models.py "$model") settings=threads=2 ;;
+    default) settings=threads=1,threads=2 ;;
+    llama1b-*) settings=threads=2,generate=64 ;;
+    *) settings=threads=2 ;;
   esac
   run+=(--model "${file[$model]},$settings")
 done
 "${run[@]}"
 
-matrix=(python3 tools/bench_peers_matrix.py --driftwood "$build/driftwood" --rounds "$rounds" --no-load-check)
+matrix=(tools/bench_peers_matrix.py --driftwood "$build/driftwood" --rounds "$rounds" --no-load-check)
 if [ -n "${file[default]:-}" ]; then
   echo && "${matrix[@]}" --model "${file[default]}"
 fi

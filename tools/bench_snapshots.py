@@ -14,11 +14,11 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 
-import bench_peers
+import peer_build
+from bench_common import check_program, fail, guarded, json_lines, load_before, output_of, run, what_failed
 
 LONGEST = 4096
 CONTEXTS = (24, 512, LONGEST)
@@ -53,23 +53,13 @@ BESIDE = [
 
 
 def figures_of(command, environment=None):
-    done = bench_peers.run_checked(command, stdout=subprocess.PIPE, text=True, env=environment)
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {(row["figure"], row["tokens"]): row for row in rows}
+    text = run(command, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    return {(row["figure"], row["tokens"]): row for row in json_lines(text)}
 
 
 def build_slots():
-    """The path of llama_slots, built if its source is newer."""
-    libraries = os.path.dirname(bench_peers.build_peer(None, 2))
-    source = os.path.join("bench", "peers", "llama_slots.cc")
-    program = os.path.join(bench_peers.cache_dir(), "llama_slots")
-    if os.path.isfile(program) and os.path.getmtime(program) > os.path.getmtime(source):
-        return program
-    vendor = bench_peers.unpack(bench_peers.fetch(None))
-    bench_peers.run_checked([
-        "c++", "-std=c++20", "-O2", f"-I{vendor}/include", f"-I{vendor}/ggml/include", source, f"-L{libraries}",
-        f"-Wl,-rpath,{libraries}", f"-Wl,-rpath-link,{libraries}", "-lllama", "-lggml", "-lggml-base", "-o", program])
-    return program
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return peer_build.compiled(2, os.path.join(root, "bench", "peers", "llama_slots.cc"), "llama_slots")
 
 
 def new_process(options, folder):
@@ -80,18 +70,21 @@ def new_process(options, folder):
     config = os.path.join(folder, "chat.config")
     with open(config, "w", encoding="ascii") as file:
         file.write("max_tokens=16\n")  # of an answer; the snapshot keeps it
-    bench_peers.run_checked([program, "snapshot", "save", chat, "--message", "Name three colours.", "--name", "chat",
-                             "--actor-config", config, *common], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    output_of([program, "snapshot", "save", chat, "--message", "Name three colours.", "--name", "chat",
+               "--actor-config", config, *common])
+    restore = [program, "snapshot", "restore", "chat", "--message", "And a fourth?", *common]
     times = []
     for _ in range(5):
         start = time.monotonic()
-        with subprocess.Popen([program, "snapshot", "restore", "chat", "--message", "And a fourth?", *common],
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        with (tempfile.TemporaryFile("w+", errors="replace") as errors,
+              subprocess.Popen(restore, stdout=subprocess.PIPE, stderr=errors) as child):
             first = child.stdout.read(1)
             times.append((time.monotonic() - start) * 1e3)
             child.stdout.read()
-        if child.returncode != 0 or not first:
-            bench_peers.fail(f"'driftwood snapshot restore' ended with {child.returncode}")
+            code = child.wait()
+            errors.seek(0)
+            if code != 0 or not first:
+                fail(what_failed(restore, code, errors.read()))
     times.sort()
     return {"figure": "new_process_first_output", "tokens": 0, "unit": "ms", "median": times[len(times) // 2],
             "low": times[1], "high": times[-2], "n": len(times)}
@@ -150,12 +143,11 @@ def main():
     parser.add_argument("--json", action="store_true", help="figures as JSON on stdout")
     options = parser.parse_args()
     bench = os.path.join(options.build, "bench", "snapshot_actor_bench")
-    if not os.access(bench, os.X_OK):
-        bench_peers.fail(f"no program at {bench}: configure with -DDW_BENCH=ON and build it")
-    load = bench_peers.load_per_cpu()
-    if load > bench_peers.BUSY_LOAD_PER_CPU:
-        bench_peers.note(f"warning: the machine is busy (load {load:.2f} per CPU): the figures will be low")
+    if not os.path.isfile(options.model):
+        fail(f"no model at {options.model}")
+    check_program(bench, "configure with -DDW_BENCH=ON and build it")
     slots = None if options.no_peer else build_slots()
+    load = load_before()
     with tempfile.TemporaryDirectory() as folder:
         ours = figures_of([bench, *options.figure], {**os.environ, "DRIFTWOOD_SMOLLM2": options.model})
         with_ratio(ours)
@@ -171,4 +163,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

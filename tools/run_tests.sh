@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Runs every test of the build folder given as $1; ctest's summary comes last.
 set -euo pipefail
-build=$1
+[ $# = 1 ] || { echo "usage: tools/run_tests.sh BUILD_FOLDER" >&2; exit 2; }
+build=$(realpath -m "$1")
+cd "$(dirname "$0")/.."
 tools/fetch_model.sh >/dev/null
 export DRIFTWOOD_SMOLLM2
 DRIFTWOOD_SMOLLM2=$(tools/fetch_model.sh)

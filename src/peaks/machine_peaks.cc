@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kLeastTime = std::chrono::milliseconds(400);  // outlasts another process's turn on a core
 constexpr size_t kLeastBytes = size_t{256} << 20;
 constexpr size_t kBytesPerThread = size_t{64} << 20;  // beyond the cache that belongs to a core
+constexpr size_t kMostBytes = size_t{4} << 30;        // beyond the caches of the largest machine together
 constexpr int64_t kRounds = 1'000'000;                // some milliseconds
 
 // Runs part(i) on every thread; seconds from the first that begins to the last that ends. Starting the
@@ -70,7 +71,7 @@ const Loops& best_loops() {
 }
 
 Result<double> read_gb_per_s(const Loops& loops, int threads) {
-  const size_t total = std::max(kLeastBytes, kBytesPerThread * static_cast<size_t>(threads));
+  const size_t total = std::clamp(kBytesPerThread * static_cast<size_t>(threads), kLeastBytes, kMostBytes);
   const size_t part = total / static_cast<size_t>(threads) / kReadStep * kReadStep;
   DW_ASSIGN_OR_RETURN(const os::MappedMemory memory, os::MappedMemory::allocate(total));
   const auto part_of = [&](int i) { return memory.data() + part * static_cast<size_t>(i); };

@@ -14,7 +14,7 @@ inline constexpr int kPasses = 15;
 // The first of built_loops() that this processor can run.
 const Loops& best_loops();
 
-// GB/s (1e9) of `threads` threads that each read their part of 256 MB or more, in huge pages where the system
+// GB/s (1e9) of `threads` threads that each read their part of 256 MB to 4 GB, in huge pages where the system
 // gives them. resource_exhausted or the like if there is not that much memory.
 Result<double> read_gb_per_s(const Loops& loops, int threads);
 

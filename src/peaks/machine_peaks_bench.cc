@@ -1,19 +1,44 @@
 // machine_peaks: what this machine can do at most, as JSON. bench/peers/README.md says what the figures mean.
 //
-//   machine_peaks [THREADS ...]      by default 1 and all cores this process may use
-#include <charconv>
+//   machine_peaks [THREADS ...]
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "os/cpu_features.h"
 #include "peaks/machine_peaks.h"
+#include "peaks/thread_counts.h"
 
 namespace driftwood::peaks {
 namespace {
 
-constexpr int kMostThreads = 1024;
+constexpr char kHelp[] =
+    "Usage: machine_peaks [THREADS ...]\n\n"
+    "What this machine can do at most, as JSON: bytes read a second, and int8 and f32 multiply-accumulates "
+    "a\n"
+    "second, for each number of threads: by default 1 and all cores this process may use. About two seconds "
+    "each.\n";
+
+int fail(const Status& status, int code) {
+  std::fprintf(stderr, "machine_peaks: %s\n", status.message().c_str());
+  return code;
+}
+
+// What was printed may still be on its way: a full disk shows only here.
+Status finish_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return Status::ok();
+  return unavailable(std::string("cannot write the output: ") + std::strerror(errno));
+}
+
+int print_help() {
+  std::fputs(kHelp, stdout);
+  const Status status = finish_output();
+  return status.is_ok() ? 0 : fail(status, 1);
+}
 
 // {"1": 20.9, "2": 34.8}
 template <class Figure>
@@ -46,7 +71,7 @@ Status print_peaks(const std::vector<int>& threads) {
   print_macs("int8", loops.int8, threads);
   print_macs("f32", loops.f32, threads);
   std::printf("\n}\n");
-  return Status::ok();
+  return finish_output();
 }
 
 }  // namespace
@@ -54,24 +79,12 @@ Status print_peaks(const std::vector<int>& threads) {
 
 int main(int argc, char** argv) {
   using namespace driftwood;
-  std::vector<int> threads;
-  for (int i = 1; i < argc; ++i) {
-    int count = 0;
-    const char* end = argv[i] + std::strlen(argv[i]);
-    const auto [rest, error] = std::from_chars(argv[i], end, count);
-    if (error != std::errc() || rest != end || count < 1 || count > peaks::kMostThreads) {
-      std::fprintf(stderr, "machine_peaks: '%s' is no number of threads (1 to %d)\n", argv[i],
-                   peaks::kMostThreads);
-      return 64;
-    }
-    threads.push_back(count);
+  const std::span<const char* const> arguments(argv + 1, argv + std::max(argc, 1));
+  for (const char* argument : arguments) {
+    if (std::strcmp(argument, "--help") == 0 || std::strcmp(argument, "-h") == 0) return peaks::print_help();
   }
-  if (threads.empty()) {
-    threads.push_back(1);
-    if (os::usable_cores() > 1) threads.push_back(os::usable_cores());
-  }
-  const Status status = peaks::print_peaks(threads);
-  if (status.is_ok()) return 0;
-  std::fprintf(stderr, "machine_peaks: %s\n", status.message().c_str());
-  return 1;
+  const auto threads = peaks::thread_counts(arguments, os::usable_cores(), os::usable_processors());
+  if (!threads.is_ok()) return peaks::fail(threads.status(), 64);
+  const Status status = peaks::print_peaks(*threads);
+  return status.is_ok() ? 0 : peaks::fail(status, 1);
 }

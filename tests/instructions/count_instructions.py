@@ -9,6 +9,7 @@ no valgrind, no AVX2, or a compiler the baseline does not speak for; in the last
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -44,7 +45,7 @@ class Count:
 
 def instructions_of_dumps(folder):
     """The total of each dump, in the order of the calls of measured_kernel."""
-    dumps = sorted(folder.glob("dump.*"), key=lambda path: int(path.suffix[1:]))
+    dumps = sorted(folder.glob("dump.*[0-9]"), key=lambda path: int(path.suffix[1:]))
     totals = []
     for dump in dumps:
         lines = [line for line in dump.read_text().splitlines() if line.startswith("totals:")]
@@ -65,16 +66,43 @@ def count(workload):
         run = subprocess.run(
             [valgrind, "--tool=callgrind", "--toggle-collect=measured_kernel", "--dump-after=measured_kernel",
              f"--callgrind-out-file={folder}/dump", workload], capture_output=True, text=True)
-        totals = instructions_of_dumps(pathlib.Path(folder))
-    if run.returncode == SKIPPED:
-        raise Skipped(next(line for line in run.stderr.splitlines() if line.startswith("kernel_workload:")))
-    if run.returncode != 0:
-        raise Failed(f"kernel_workload under valgrind ended with {run.returncode}:\n{run.stderr}")
-    first, *cases = [line.split() for line in run.stdout.splitlines()]
-    if first[0] != "compiler" or len(cases) != len(totals):
-        raise Failed(f"{len(cases)} cases but {len(totals)} dumps of callgrind:\n{run.stdout}{run.stderr}")
-    return " ".join(first[1:]), [Count(name, unit, int(amount), float(least), total)
-                                 for (_, name, unit, amount, least), total in zip(cases, totals)]
+        if run.returncode == SKIPPED:
+            raise Skipped(next((line for line in run.stderr.splitlines() if line.startswith("kernel_workload:")),
+                               f"{workload} says it cannot run here"))
+        if run.returncode != 0:
+            raise Failed(f"{workload} under valgrind ended with {run.returncode}:\n{run.stderr}")
+        return counts_of(workload, run.stdout, instructions_of_dumps(pathlib.Path(folder)))
+
+
+def counts_of(workload, printed, totals):
+    """(compiler, [Count]) of what kernel_workload printed and callgrind counted."""
+    try:
+        (kind, *compiler), *cases = [line.split() for line in printed.splitlines()]
+        if kind != "compiler":
+            raise ValueError
+        cases = [(name, unit, int(amount), float(least)) for _, name, unit, amount, least in cases]
+    except ValueError:
+        raise Failed(f"{workload} is no kernel_workload: it printed no compiler and cases, but "
+                     f"{repr(printed[:200]) if printed else 'nothing'}") from None
+    if len(cases) != len(totals):
+        raise Failed(f"{len(cases)} cases but {len(totals)} dumps of callgrind:\n{printed}")
+    return " ".join(compiler), [Count(*case, total) for case, total in zip(cases, totals)]
+
+
+def read_baseline(path):
+    """(compiler, {case: instructions})."""
+    try:
+        baseline = json.loads(path.read_text())
+        known, before = baseline["compiler"], baseline["instructions"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Failed(f"{path} is no baseline ({error!r}); --update writes one") from error
+    if not isinstance(known, str) or not isinstance(before, dict):
+        raise Failed(f"{path} is no baseline ('compiler' is to be a text, 'instructions' an object); --update writes one")
+    for name, number in before.items():
+        if type(number) is not int or number < 1:
+            raise Failed(f"{path} is no baseline ({name} has {json.dumps(number)} instructions, which is no count); "
+                         "--update writes one")
+    return known, before
 
 
 def table(counts, before):
@@ -110,14 +138,13 @@ def check(args):
     compiler, counts = count(args.workload)
     if args.update:
         numbers = {c.name: c.instructions for c in counts}
-        args.baseline.write_text(json.dumps({"compiler": compiler, "instructions": numbers}, indent=2) + "\n")
+        try:
+            args.baseline.write_text(json.dumps({"compiler": compiler, "instructions": numbers}, indent=2) + "\n")
+        except OSError as error:
+            raise Failed(f"cannot write {args.baseline}: {error.strerror}") from error
         print(*table(counts, {}), f"written: {args.baseline}", sep="\n")
         return
-    try:
-        baseline = json.loads(args.baseline.read_text())
-        known, before = baseline["compiler"], baseline["instructions"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Failed(f"{args.baseline} is no baseline ({error!r}); --update writes one") from error
+    known, before = read_baseline(args.baseline)
     print(*table(counts, before), sep="\n")
     if compiler != known:
         raise Skipped(f"the baseline is for {known}, this is {compiler}: the ratios above say nothing about the source")
@@ -137,11 +164,16 @@ def main():
     parser.add_argument("--update", action="store_true", help="write the counts as the new baseline")
     try:
         check(parser.parse_args())
+        sys.stdout.flush()
     except Skipped as why:
         print(f"skipped: {why}")
         return SKIPPED
     except Failed as why:
         print(f"failed: {why}")
+        return 1
+    except OSError as error:  # nobody may read the table: a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains once more when it ends
+        print(f"failed: cannot write the table: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

@@ -63,13 +63,37 @@ class WholeCheck(unittest.TestCase):
             self.check("Clang 16", counted(a=1100), text)
 
     def test_a_damaged_baseline_is_named(self):
-        for text in ("", "[]", '{"compiler": "GNU 12"}'):
+        for text in ("", "[]", '{"compiler": "GNU 12"}', *(
+                json.dumps({"compiler": "GNU 12", "instructions": instructions})
+                for instructions in ([], "a", {"a": "1000"}, {"a": 0}, {"a": True}, {"a": 1.5})),
+                     '{"compiler": 12, "instructions": {"a": 1000}}'):
             with self.assertRaisesRegex(gate.Failed, "is no baseline"):
                 self.check("GNU 12", counted(a=1), text)
+
+    def test_what_cannot_be_written_is_named(self):
+        for path in ("/no/such/folder/b.json", "/dev/full"):
+            with (mock.patch.object(gate, "count", return_value=("GNU 12", counted(a=1))),
+                  self.assertRaisesRegex(gate.Failed, f"cannot write {path}: ")):
+                gate.check(types.SimpleNamespace(workload="", baseline=pathlib.Path(path), update=True))
 
     def test_update_writes_what_then_passes(self):
         text = self.check("GNU 12", counted(a=1100), "", update=True)
         self.check("GNU 12", counted(a=1100), text)
+
+
+class Printed(unittest.TestCase):
+    def test_cases_and_dumps_are_put_together(self):
+        compiler, counts = gate.counts_of("w", "compiler GNU 12\ncase a MAC 1000 0.5\n", [700])
+        self.assertEqual((compiler, counts), ("GNU 12", counted(a=700)))
+
+    def test_another_program_is_named(self):
+        for printed in ("", "\n", "hello\n", "compiler GNU 12\ncase a\n", "compiler GNU 12\ncase a MAC x 0.5\n"):
+            with self.assertRaisesRegex(gate.Failed, "/bin/true is no kernel_workload"):
+                gate.counts_of("/bin/true", printed, [])
+
+    def test_a_lost_dump_fails(self):
+        with self.assertRaisesRegex(gate.Failed, "1 cases but 0 dumps"):
+            gate.counts_of("w", "compiler GNU 12\ncase a MAC 1000 0.5\n", [])
 
 
 if __name__ == "__main__":
