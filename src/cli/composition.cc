@@ -68,7 +68,7 @@ void add_engine_flags(CLI::App* cmd, EngineFlags* flags) {
          "Bytes of weights to hold in memory (\"4GB\"), the rest read from disk for each step; 0: as the "
          "machine can spare")
       ->envname("DRIFTWOOD_WEIGHTS_MEMORY")
-      ->transform(CLI::AsSizeValue(true))
+      ->transform(byte_size())
       ->capture_default_str();
   cmd->add_flag("--verify-cache", flags->verify_cache,
                 "Compare the packed-weight cache with its checksums first")

@@ -24,6 +24,33 @@ class Errors(unittest.TestCase):
         self.fails("nonsense", code=64)
         self.fails(code=64)
 
+    def test_sizes(self):
+        for size in ("", "-1", "x", "5QB", "1.5GB", "9999999999999999999", "99999999999999999999", "10000000000GB", "MB"):
+            with self.subTest(size):
+                self.fails("bench", f"--weights-memory={size}", "--prompt", 1, "--generate", 0, code=64,
+                           words=["--weights-memory", size])
+
+    def test_lengths_that_no_session_holds(self):
+        for flags in (("--depth", 8192, "--prompt", 0, "--generate", 1), ("--context", 100, "--prompt", 101),
+                      ("--context", 100, "--depth", 60, "--prompt", 1, "--generate", 41)):
+            with self.subTest(flags):
+                self.fails("bench", "--model", harness.smollm2(), "--repeat", 1, *flags, code=64, words=["holds at most"])
+        self.fails("bench", "--model", harness.smollm2(), "--prompt", 0, "--generate", 0, code=64, words=["nothing"])
+
+    def test_damaged_packed_weights_are_told(self):
+        with tempfile.TemporaryDirectory() as cache:
+            logits = ("logits", "--model", harness.fixture_model("llama3"), "--ids", "1,2,3", "--verify-cache", "--out")
+            env = {"DRIFTWOOD_CACHE": cache}
+            harness.run(*logits, pathlib.Path(cache) / "before", env=env)
+            packed, = pathlib.Path(cache, "packed").iterdir()
+            damaged = bytearray(packed.read_bytes())
+            damaged[200_000] ^= 255
+            packed.write_bytes(damaged)
+            told = harness.run(*logits, pathlib.Path(cache) / "after", env=env).stderr
+            self.assertIn("packed weights: rewritten", told)
+            self.assertIn("checksum", told)
+            self.assertEqual((pathlib.Path(cache) / "before").read_bytes(), (pathlib.Path(cache) / "after").read_bytes())
+
     def test_files_that_are_not_what_they_claim(self):
         pretenders = {
             "page.gguf": b"<!DOCTYPE html><html><body>404</body></html>",
