@@ -36,9 +36,10 @@ double least_per_mac(const Shape& s) {
   const double scaling = 2 + 1 + 2 + 2 + (s.layout.has_min ? 3 : 0) + (s.layout.zero_point != 0 ? 3 : 0);
   const double scale_loads = s.layout.has_min ? 4 : 2;
   const double tokens = static_cast<double>(s.tokens);
-  if (s.tokens <= 4) {  // straight from the records
+  if (s.tokens <= 12) {  // straight from the records, by each tile
     const double codes = four ? 8 * 4 : s.tokens == 1 ? 16 : 32;
-    return (products + scaling + (codes + scale_loads) / tokens) / 512;
+    const auto tiles = static_cast<double>((s.tokens + 3) / 4);
+    return (products + scaling + tiles * (codes + scale_loads) / tokens) / 512;
   }
   // From the panel: its codes are loaded by each tile, the accumulators stored by each block.
   const double unpacking = (four ? 8 * 6 : 16 * 4) + 2 * scale_loads;

@@ -3,10 +3,10 @@
 // A tile is up to Tile::kTokens tokens times one group of 16 rows times one segment of 512 inputs; its result
 // is the segment's accumulators, which this file adds up in order (docs/numerics.md). Two ways through the
 // work:
-//   direct  few tokens: the weights stream past once, straight from the packed matrix;
+//   direct  few tokens: the weights stream past once, straight from the packed matrix; a segment of them
+//           stays in L1 for all tiles of the call;
 //   panel   many tokens: a segment of a row group is unpacked once into a panel in L1 (8 or 16 KiB) and used
-//   by every
-//           token of a chunk. Chunks are sized so that their int8 activations stay in L2.
+//           by every token of a chunk. Chunks are sized so that their int8 activations stay in L2.
 // Both give the same bits, because a tile computes each (token, row) by itself.
 //
 // Everything is a static template, so that the objects of two instruction sets never share a symbol.
@@ -23,6 +23,7 @@ namespace driftwood::kernels {
 
 inline constexpr int kSegmentBlocks = kSegment / kQuantBlock;
 inline constexpr int kMaxTileTokens = 8;
+inline constexpr int kDirectTileTokens = 4;
 inline constexpr int kChunkTokens = 120;            // largest chunk: its totals take 7.5 KiB
 inline constexpr int64_t kChunkBytes = 256 * 1024;  // of int8 activations, half of a small L2
 
@@ -113,14 +114,14 @@ static DW_ALWAYS_INLINE void write_totals(const MatmulArgs& args, int64_t token,
 }
 
 // Tile: one instruction set's arithmetic for one layout.
-//   kTokens, kDirectTokens  most tokens of a panel's tile (at most 8); most tokens of a call that goes the
-//   direct
-//                           way (at most 4)
+//   kTokens                 most tokens of a panel's tile (at most 8)
+//   kDirectTokens           most tokens of a call that goes the direct way; its tiles have up to 4
 //   kRecordBytes            of a block record
 //   kOffset                 what the tile itself adds to a code (AVX-512 makes s8 unsigned)
-//   PanelTile               the tile that works on the panel: one for both kinds of scales, which halves the
-//   code unpack(records, blocks, panel) run<tokens, panel>(weights, input, acc)   acc[tokens][16], fully
-//   written
+//   PanelTile               the tile that works on the panel: one for both kinds of scales, which halves
+//                           the code
+//   unpack(records, blocks, panel)
+//   run<tokens, panel>(weights, input, acc)   acc[tokens][16], fully written
 // Its last template argument says whether it reads `correction`; if not, kOffset + zero_point is 0.
 template <class Tile>
 static DW_ALWAYS_INLINE void run_direct(int tokens, const TileWeights& weights, const TileInput& input,
@@ -209,20 +210,27 @@ class ReadyInputs {
   TileInput inputs_[kCapacity];
 };
 
-template <class Tile>
+// Each segment of the stream against one tile of tokens after the other. kOneTile spares the loop over tiles,
+// which costs a single token 5 % of its instructions.
+template <class Tile, bool kOneTile>
 static void matmul_direct(const MatmulArgs& args, int64_t begin, int64_t end) {
   constexpr int64_t kRecordBytes = static_cast<int64_t>(Tile::kRecordBytes);
   const int tokens = static_cast<int>(args.tokens);
   const int64_t blocks = args.weight.cols / kQuantBlock;
-  ReadyInputs<Tile> inputs(args, 0, {tokens, 1});
-  alignas(64) float part[kMaxTileTokens * kRowGroup], totals[kMaxTileTokens * kRowGroup];
+  const Tiling tiling{tokens, kOneTile ? 1 : (tokens + kDirectTileTokens - 1) / kDirectTileTokens};
+  ReadyInputs<Tile> inputs(args, 0, tiling);
+  alignas(64) float part[kDirectTileTokens * kRowGroup], totals[Tile::kDirectTokens * kRowGroup];
   const uint8_t* records = args.weight.data + begin * blocks * kRecordBytes;
   for (int64_t g = begin; g < end; ++g) {
     for (int64_t b = 0; b < blocks; b += kSegmentBlocks) {
       const int count = segment_blocks(blocks, b);
-      run_direct<Tile>(tokens, {records, nullptr, count}, inputs.at(b / kSegmentBlocks, 0),
-                       b == 0 ? totals : part);
-      if (b != 0) add_part(tokens, part, totals);
+      for (int tile = 0; tile < (kOneTile ? 1 : tiling.tiles); ++tile) {
+        const int size = kOneTile ? tokens : tiling.size(tile);
+        float* const total = totals + (kOneTile ? 0 : tiling.begin(tile)) * kRowGroup;
+        run_direct<Tile>(size, {records, nullptr, count}, inputs.at(b / kSegmentBlocks, tile),
+                         b == 0 ? total : part);
+        if (b != 0) add_part(size, part, total);
+      }
       records += count * kRecordBytes;
     }
     write_totals(args, 0, g, tokens, totals);
@@ -276,11 +284,12 @@ static void matmul_panels(const MatmulArgs& args, int64_t begin, int64_t end) {
 
 template <class Tile>
 static void matmul_tiles(const MatmulArgs& args, int64_t begin, int64_t end) {
-  if (args.tokens <= Tile::kDirectTokens) {
-    if (args.tokens > 0) matmul_direct<Tile>(args, begin, end);
-  } else {
-    matmul_panels<Tile>(args, begin, end);
+  if (args.tokens <= 0) return;
+  if (args.tokens <= kDirectTileTokens) return matmul_direct<Tile, true>(args, begin, end);
+  if constexpr (Tile::kDirectTokens > kDirectTileTokens) {
+    if (args.tokens <= Tile::kDirectTokens) return matmul_direct<Tile, false>(args, begin, end);
   }
+  matmul_panels<Tile>(args, begin, end);
 }
 
 // Picks the tile for the matrix: TileOf<layout, has_min, corrects>.

@@ -7,6 +7,8 @@
 //   unpack_p8(w, codes, magnitudes)                          32 codes of a record to the panel
 //
 // Accumulators of more than two tokens live in L1, not in registers: sixteen registers hold the integer sums.
+// Up to three tiles of tokens go straight from the stream: while weights come from memory that hides more of
+// the waiting than a panel does, and unpacking three times costs about as much as a panel.
 #pragma once
 
 #include <immintrin.h>
@@ -71,7 +73,7 @@ struct QuantisedTile256 {
   using PanelTile =
       QuantisedTile256<Products, kFour ? PackedLayout::kP4H : PackedLayout::kP8H, kMin, kCorrected>;
   static constexpr int kTokens = kFour ? 6 : Products::kTokens8;
-  static constexpr int kDirectTokens = 4;
+  static constexpr int kDirectTokens = 12;
   static constexpr int kOffset = kFour ? 0 : Products::kOffset8;
   static constexpr size_t kRecordBytes = block_record_bytes(kLayout, kMin);
   static constexpr int kCodeBytes = kSegment * kRowGroup / kSegmentBlocks;  // of a panel's block
