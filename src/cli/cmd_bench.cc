@@ -214,9 +214,9 @@ void add_bench(CLI::App& app, Action* action) {
   CLI::App* cmd = app.add_subcommand("bench", "Tokens per second of prompt and generation");
   cmd->footer(
       "The llama-bench convention: random tokens, `--prompt` in one go, `--generate` one by one; medians of\n"
-      "--repeat runs after one that is not counted. In the JSON, macs_per_token is what the matrices but "
-      "the\n"
-      "head cost a token of a prompt, bytes_per_token what a generated token reads of the file's tensors.\n"
+      "--repeat runs after one that is not counted. In the JSON, macs_per_token is what the matrices but\n"
+      "the head cost a token of a prompt, bytes_per_token what a generated token reads of the file's "
+      "tensors.\n"
       "Example: driftwood bench --model smollm2-135m --prompt 512 --generate 128 --threads 2 --repeat 5 "
       "--json");
   auto flags = std::make_shared<BenchFlags>();

@@ -4,6 +4,11 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include <algorithm>
+#include <climits>
+
+#include "os/memory_map.h"
+
 namespace driftwood::os {
 
 bool is_cached(int fd, uint64_t offset) {
@@ -16,6 +21,16 @@ bool is_cached(int fd, uint64_t offset) {
   (void)offset;
   return false;
 #endif
+}
+
+void bring_in_range(int fd, uint64_t offset, uint64_t bytes, const uint8_t* address) {
+#ifdef __APPLE__
+  radvisory range{static_cast<off_t>(offset), static_cast<int>(std::min<uint64_t>(bytes, INT_MAX))};
+  (void)::fcntl(fd, F_RDADVISE, &range);
+#else
+  (void)::posix_fadvise(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+#endif
+  populate_pages(address, bytes);
 }
 
 void give_up_range(int fd, uint64_t offset, uint64_t bytes, const uint8_t* address) {

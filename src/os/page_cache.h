@@ -1,6 +1,7 @@
 // What of a file the system has in memory, and what it should have.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace driftwood::os {
@@ -9,6 +10,10 @@ namespace driftwood::os {
 // file has no such byte. About half a microsecond. Any thread.
 bool is_cached(int fd, uint64_t offset);
 
+// Advice, which costs only time when the system does not follow it; any thread.
+//
+// Reads a range of a file that lies at `address` in this process in, and waits for it.
+void bring_in_range(int fd, uint64_t offset, uint64_t bytes, const uint8_t* address);
 // Gives up a range of a file that lies at `address` in this process: a later read comes from the disk again.
 // Pages that another process maps stay. Advice, which costs only time when the system does not follow it
 // (macOS takes it as a hint about this process alone). Any thread.

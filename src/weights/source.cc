@@ -21,9 +21,10 @@ struct Backing {
   const uint8_t* image() const { return file ? file->bytes().data() : memory.data(); }
 };
 
-// What sessions, and whoever else is there, will want before the budget is asked for the next time.
+// What sessions, and whoever else is there, will want before the budget is asked for the next time; and the
+// program's own pages, which the system counts among those that it could give up.
 constexpr int64_t kReserveShare = 16;
-constexpr int64_t kLeastReserve = 48 * 1024 * 1024;
+constexpr int64_t kLeastReserve = 96 * 1024 * 1024;
 constexpr int64_t kMostReserve = 1024 * 1024 * 1024;
 // A model of less than this share of the memory at hand is not watched.
 constexpr int64_t kWatchedShare = 4;
@@ -31,7 +32,7 @@ constexpr int64_t kWatchedShare = 4;
 // Bytes of weights that the system can spare; everything if it does not tell.
 int64_t spare_memory() {
   const auto available = os::available_memory_bytes();
-  if (!available.is_ok()) return INT64_MAX;
+  if (!available.is_ok()) return INT64_MAX / 2;
   const int64_t reserve = std::clamp(*available / kReserveShare, kLeastReserve, kMostReserve);
   return std::max<int64_t>(0, *available - reserve);
 }
@@ -76,8 +77,10 @@ class PackedSource final : public WeightSource {
   std::unique_ptr<WeightReader> open_reader(const std::vector<std::vector<PackedMatrix>>& stages) override {
     if (backing_.file == nullptr || stages.empty()) return nullptr;
     const int64_t fixed = memory_bytes_;
-    WeightStream::Budget budget = [fixed] { return fixed > 0 ? fixed : spare_memory(); };
-    if (packed_bytes_ < budget() / kWatchedShare || figures_.open.exchange(true)) return nullptr;
+    WeightStream::Budget budget = [fixed](int64_t ring_bytes) {
+      return fixed > 0 ? fixed : spare_memory() + ring_bytes;  // the ring is no spare memory any more
+    };
+    if (packed_bytes_ < budget(0) / kWatchedShare || figures_.open.exchange(true)) return nullptr;
     return std::make_unique<WeightStream>(backing_.file, stages, std::move(budget), &figures_);
   }
 

@@ -1,6 +1,7 @@
 #include "weights/weight_stream.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "os/folder.h"
@@ -10,11 +11,14 @@ namespace driftwood::weights {
 namespace {
 
 constexpr auto kBudgetInterval = std::chrono::seconds(1);
+// The system may have taken what stays: now and then it is brought in again.
+constexpr int64_t kPassesBetweenVisits = 16;
 constexpr uint64_t kChunkBytes = 1024 * 1024;
 constexpr int kThreads = 4;           // they wait for the disk, which wants some requests at once
 constexpr int64_t kStagesInRing = 2;  // the one that is computed and the one that is read
 constexpr int64_t kLeastRing = 16 * 1024 * 1024;
 constexpr int64_t kMostRingShare = 4;  // of the budget
+constexpr int64_t kLeastChange = 64;   // of all, for which the plan changes
 
 constexpr uint64_t kAlignmentMask = os::kDirectAlignment - 1;
 
@@ -73,11 +77,12 @@ std::span<const uint8_t* const> WeightStream::reach(size_t stage) {
   std::unique_lock lock(mutex_);
   const auto size = static_cast<int64_t>(stages_.size());
   if (pass_ * size + static_cast<int64_t>(stage) < turn_) begin_pass(lock);
-  const Stage& wanted = stages_[stage];
+  Stage& wanted = stages_[stage];
   turn_ = pass_ * size + static_cast<int64_t>(stage);
   if (threads_.empty()) return wanted.mapped;
   release_before(turn_, lock);
   fill_ring();
+  if (plan_.kept(stage)) bring_in(&wanted);
   if (!streams(stage)) return wanted.mapped;
   const Slot& slot = slots_.front();
   DW_CHECK(slot.turn == turn_, "the first slot is the stage's");
@@ -90,16 +95,22 @@ std::span<const uint8_t* const> WeightStream::reach(size_t stage) {
 
 void WeightStream::begin_pass(std::unique_lock<std::mutex>& lock) {
   ++pass_;
+  if (pass_ % kPassesBetweenVisits == 0) {
+    for (Stage& stage : stages_) stage.in_memory = false;
+  }
   if (std::chrono::steady_clock::now() - asked_budget_ >= kBudgetInterval) follow_budget(lock);
 }
 
 void WeightStream::follow_budget(std::unique_lock<std::mutex>& lock) {
   asked_budget_ = std::chrono::steady_clock::now();
-  const int64_t budget = budget_();
   const int64_t total = plan_.total_bytes();
+  const int64_t budget = std::clamp(budget_(static_cast<int64_t>(ring_.size_bytes())), int64_t{0}, total);
+  // What moves for little would only be read again.
+  if (followed_budget_ >= 0 && std::abs(budget - followed_budget_) < total / kLeastChange) return;
   if (budget < total && threads_.empty() && !open_ring(budget).is_ok()) return;
+  followed_budget_ = budget;
   const StreamPlan before = plan_;
-  plan_.keep(budget >= total ? total : budget - static_cast<int64_t>(ring_.size_bytes()));
+  plan_.keep(budget == total ? total : budget - static_cast<int64_t>(ring_.size_bytes()));
   figures_->kept_bytes = plan_.kept_bytes();
   figures_->streamed_bytes = total - plan_.kept_bytes();
   if (threads_.empty()) return;
@@ -107,7 +118,7 @@ void WeightStream::follow_budget(std::unique_lock<std::mutex>& lock) {
   release_before(INT64_MAX, lock);
   next_turn_ = 0;
   for (size_t i = 0; i < plan_.size(); ++i) {
-    if (before.kept(i) && !plan_.kept(i)) give_up_mapping(i);
+    if (before.kept(i) && !plan_.kept(i)) give_up(&stages_[i]);
   }
 }
 
@@ -122,8 +133,16 @@ Status WeightStream::open_ring(int64_t budget) {
   return Status::ok();
 }
 
-void WeightStream::give_up_mapping(size_t stage) const {
-  for (const Chunk& chunk : stages_[stage].chunks) {
+void WeightStream::bring_in(Stage* stage) const {
+  if (std::exchange(stage->in_memory, true)) return;
+  for (const Chunk& chunk : stage->chunks) {
+    os::bring_in_range(file_->descriptor(), chunk.offset, chunk.bytes, file_->bytes().data() + chunk.offset);
+  }
+}
+
+void WeightStream::give_up(Stage* stage) const {
+  stage->in_memory = false;
+  for (const Chunk& chunk : stage->chunks) {
     os::give_up_range(file_->descriptor(), chunk.offset, chunk.bytes, file_->bytes().data() + chunk.offset);
   }
 }

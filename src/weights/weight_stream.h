@@ -39,8 +39,8 @@ struct StreamFigures {
 
 class WeightStream final : public WeightReader {
  public:
-  // Bytes of weights that may lie in memory now.
-  using Budget = std::function<int64_t()>;
+  // Bytes of weights that may lie in memory now, those in the ring, which has so many bytes, among them.
+  using Budget = std::function<int64_t(int64_t ring_bytes)>;
 
   // `file`, opened with its descriptor, maps all matrices, each from a multiple of os::kDirectAlignment on
   // and with as many bytes behind it. `figures` outlives the stream and is open meanwhile.
@@ -63,6 +63,7 @@ class WeightStream final : public WeightReader {
     std::vector<size_t> places;          // of each matrix in the stage's part of the ring
     std::vector<Chunk> chunks;
     size_t ring_bytes = 0;
+    bool in_memory = false;  // of one that stays: it was brought in
   };
   // A stage in the ring, or on its way there.
   struct Slot {
@@ -80,7 +81,8 @@ class WeightStream final : public WeightReader {
   void begin_pass(std::unique_lock<std::mutex>& lock);
   void follow_budget(std::unique_lock<std::mutex>& lock);
   Status open_ring(int64_t budget);
-  void give_up_mapping(size_t stage) const;
+  void bring_in(Stage* stage) const;
+  void give_up(Stage* stage) const;
   // Gives the ring's first slots back while they are of turns before `turn`.
   void release_before(int64_t turn, std::unique_lock<std::mutex>& lock);
   void fill_ring();
@@ -107,6 +109,7 @@ class WeightStream final : public WeightReader {
   int64_t next_turn_ = 0;  // the first that fill_ring() did not look at
   int64_t pass_ = 0;
   std::chrono::steady_clock::time_point asked_budget_;
+  int64_t followed_budget_ = -1;  // that of the plan
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -86,13 +86,13 @@ class WeightStreamTest : public ::testing::Test {
 };
 
 TEST_F(WeightStreamTest, WhatFitsStaysWhereItIs) {
-  const auto stream = open([this] { return total_; });
+  const auto stream = open([this](int64_t) { return total_; });
   for (size_t i = 0; i < kStages; ++i) EXPECT_FALSE(expect_right(*stream, i));
   EXPECT_EQ(figures_.streamed_bytes, 0);
 }
 
 TEST_F(WeightStreamTest, PassesInOrder) {
-  const auto stream = open([this] { return total_ * 3 / 4; });
+  const auto stream = open([this](int64_t) { return total_ * 3 / 4; });
   EXPECT_GT(figures_.kept_bytes, 0);
   EXPECT_LE(figures_.kept_bytes, total_ * 3 / 4);
   EXPECT_EQ(figures_.kept_bytes + figures_.streamed_bytes, total_);
@@ -109,14 +109,14 @@ TEST_F(WeightStreamTest, PassesInOrder) {
 // Stages are left out, passes are broken off, memory comes and goes.
 TEST_F(WeightStreamTest, AnyOrder) {
   int64_t budget = 0;
-  auto stream = open([&] { return budget; });
+  auto stream = open([&](int64_t) { return budget; });
   for (uint64_t i = 0; i < 3000; ++i) {
     if (i % 500 == 499) {  // a stream asks once a second: a new one asks at once
       stream.reset();
       EXPECT_FALSE(figures_.open);
       budget = static_cast<int64_t>(random_u64(5, i, 0, 0) % static_cast<uint64_t>(total_ * 5 / 4));
       figures_.open = true;
-      stream = open([&] { return budget; });
+      stream = open([&](int64_t) { return budget; });
     }
     expect_right(*stream, random_u64(5, i, 1, 0) % kStages);
   }
@@ -124,7 +124,7 @@ TEST_F(WeightStreamTest, AnyOrder) {
 
 TEST_F(WeightStreamTest, FollowsMemory) {
   std::atomic<int64_t> budget = total_;
-  const auto stream = open([&] { return budget.load(); });
+  const auto stream = open([&](int64_t) { return budget.load(); });
   const auto pass_until = [&](bool streams) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while ((figures_.streamed_bytes > 0) != streams && std::chrono::steady_clock::now() < end) {
@@ -143,13 +143,13 @@ TEST_F(WeightStreamTest, FollowsMemory) {
 // What cannot be read is left to the mapping, whose readers then learn why.
 TEST_F(WeightStreamTest, ShortFile) {
   ASSERT_EQ(::truncate((folder_->path() + "/weights").c_str(), 4096), 0);
-  const auto stream = open([] { return 0; });
+  const auto stream = open([](int64_t) { return 0; });
   const PackedMatrix& last = stages_.back().back();
   EXPECT_EQ(stream->reach(kStages - 1).back(), last.data);
 }
 
 TEST_F(WeightStreamTest, WhatPassesThroughLeavesTheCacheAlone) {
-  const auto stream = open([] { return 0; });
+  const auto stream = open([](int64_t) { return 0; });
   os::give_up_range(file_->descriptor(), 0, file_->bytes().size(), file_->bytes().data());
   const uint64_t middle = file_->bytes().size() / 2;
   if (os::is_cached(file_->descriptor(), middle))
