@@ -1,7 +1,6 @@
 // What of a file the system has in memory, and what it should have.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace driftwood::os {
@@ -15,8 +14,7 @@ bool is_cached(int fd, uint64_t offset);
 // Reads a range of a file that lies at `address` in this process in, and waits for it.
 void bring_in_range(int fd, uint64_t offset, uint64_t bytes, const uint8_t* address);
 // Gives up a range of a file that lies at `address` in this process: a later read comes from the disk again.
-// Pages that another process maps stay. Advice, which costs only time when the system does not follow it
-// (macOS takes it as a hint about this process alone). Any thread.
+// Pages that another process maps stay. macOS takes it as a hint about this process alone.
 void give_up_range(int fd, uint64_t offset, uint64_t bytes, const uint8_t* address);
 
 // Lets reads of this descriptor go from the disk straight into the caller's memory, leaving nothing in the

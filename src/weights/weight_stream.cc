@@ -68,7 +68,8 @@ void WeightStream::add_stage(const std::vector<PackedMatrix>& matrices) {
   stages_.push_back(std::move(stage));
 }
 
-// What neither stays nor fits into the ring twice is left to the mapping and the system.
+// What neither stays nor fits into the ring twice is left to the mapping and the system. (A matmul is cut
+// into stages of at most 32 MiB, so that takes a budget of less than 256 MiB.)
 bool WeightStream::streams(size_t stage) const {
   return !plan_.kept(stage) && stages_[stage].ring_bytes <= ring_.size_bytes() / 2;
 }
@@ -82,7 +83,11 @@ std::span<const uint8_t* const> WeightStream::reach(size_t stage) {
   if (threads_.empty()) return wanted.mapped;
   release_before(turn_, lock);
   fill_ring();
-  if (plan_.kept(stage)) bring_in(&wanted);
+  if (plan_.kept(stage)) {
+    lock.unlock();
+    bring_in(&wanted);
+    return wanted.mapped;
+  }
   if (!streams(stage)) return wanted.mapped;
   const Slot& slot = slots_.front();
   DW_CHECK(slot.turn == turn_, "the first slot is the stage's");

@@ -42,8 +42,8 @@ class WeightStream final : public WeightReader {
   // Bytes of weights that may lie in memory now, those in the ring, which has so many bytes, among them.
   using Budget = std::function<int64_t(int64_t ring_bytes)>;
 
-  // `file`, opened with its descriptor, maps all matrices, each from a multiple of os::kDirectAlignment on
-  // and with as many bytes behind it. `figures` outlives the stream and is open meanwhile.
+  // `file`, opened with its descriptor, maps all matrices; its size is a multiple of os::kDirectAlignment.
+  // `figures` outlives the stream and is open meanwhile.
   WeightStream(std::shared_ptr<const os::MappedFile> file,
                const std::vector<std::vector<PackedMatrix>>& stages, Budget budget, StreamFigures* figures);
   ~WeightStream() override;
