@@ -69,6 +69,7 @@ void add_engine_flags(CLI::App* cmd, EngineFlags* flags) {
          "machine can spare")
       ->envname("DRIFTWOOD_WEIGHTS_MEMORY")
       ->transform(byte_size())
+      ->type_name("SIZE")
       ->capture_default_str();
   cmd->add_flag("--verify-cache", flags->verify_cache,
                 "Compare the packed-weight cache with its checksums first")
