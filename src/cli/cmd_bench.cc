@@ -175,21 +175,19 @@ Status print_result(const BenchFlags& flags, const OpenedEngine& opened, const S
 }
 
 // What would end a long run late is said before it begins.
-Status check_lengths(const BenchFlags& flags, const OpenedEngine& opened) {
+Status check_lengths(const BenchFlags& flags, const engine::Engine& engine) {
   if (flags.prompt == 0 && flags.generate == 0)
     return invalid_argument("--prompt 0 and --generate 0 leave nothing to measure");
-  const int64_t model_limit = opened.model->config.context_length;
-  const int64_t limit = flags.engine.max_context > 0 ? flags.engine.max_context : model_limit;
   const int64_t tokens = flags.depth + std::max(flags.prompt, flags.generate);
-  if (tokens <= limit) return Status::ok();
+  if (tokens <= engine.max_context()) return Status::ok();
   return out_of_range("--depth and the larger of --prompt and --generate are " + std::to_string(tokens) +
-                      " tokens, a session holds at most " + std::to_string(limit));
+                      " tokens, a session holds at most " + std::to_string(engine.max_context()));
 }
 
 Status run_bench(const BenchFlags& flags) {
   DW_ASSIGN_OR_RETURN(OpenedEngine opened, open_engine(flags.engine));
-  DW_RETURN_IF_ERROR(check_lengths(flags, opened));
   engine::Engine& engine = *opened.engine;
+  DW_RETURN_IF_ERROR(check_lengths(flags, engine));
   Series prompt;
   Series generate;
   // The first round warms caches and is not counted.

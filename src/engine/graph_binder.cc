@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kMostMatmulBytes = 32 * 1024 * 1024;
 
 // Rows [begin, end) of a matmul; begin is a multiple of kRowGroup.
-MatmulArgs rows_of(const MatmulArgs& whole, int64_t begin, int64_t end) {
+MatmulArgs cut_rows(const MatmulArgs& whole, int64_t begin, int64_t end) {
   MatmulArgs piece = whole;
   piece.weight.rows = end - begin;
   piece.weight.data += static_cast<size_t>(begin / kRowGroup) * whole.weight.group_bytes();
@@ -29,7 +29,7 @@ std::vector<MatmulBatchArgs> pieces_of(const MatmulBatchArgs& whole) {
     for (int64_t p = 0; p < count; ++p) {
       const int64_t begin = part.weight.groups() * p / count * kRowGroup;
       const int64_t end = std::min(part.weight.rows, part.weight.groups() * (p + 1) / count * kRowGroup);
-      if (end > begin) pieces.push_back({1, {rows_of(part, begin, end)}});
+      if (end > begin) pieces.push_back({1, {cut_rows(part, begin, end)}});
     }
   }
   return pieces;

@@ -130,6 +130,7 @@ void WeightStream::follow_budget(std::unique_lock<std::mutex>& lock) {
 Status WeightStream::open_ring(int64_t budget) {
   const int64_t most = std::max(kLeastRing, budget / kMostRingShare);
   const int64_t wish = std::clamp(kStagesInRing * plan_.largest_bytes(), kLeastRing, most);
+  // Enough for any stage of a small model, whose budget was set by hand, to fit twice.
   const auto bytes = static_cast<size_t>(std::min(wish, 2 * plan_.total_bytes()));
   DW_ASSIGN_OR_RETURN(ring_, os::MappedMemory::allocate(bytes));
   space_ = RingSpace(bytes);
